@@ -1,0 +1,1 @@
+"""Verdicts: the tagged union, the signed statement, signatures and offline verification."""
