@@ -23,7 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
-from securesystemslib.signer import CryptoSigner, SSlibKey
+
+# securesystemslib has no __all__, so mypy takes its public names for private ones.
+from securesystemslib.signer import CryptoSigner, Key, SSlibKey  # type: ignore[attr-defined]
 
 from gradekeeper.referee.strictjson import StrictJsonError, encode_canonical, parse_strict
 
@@ -67,9 +69,7 @@ class SigningKey:
         """SHA-256 of the DER form of the public key, in hex."""
         self.public_pem = _public_pem(public_key)
         """The public key as PEM, to hand to whoever verifies."""
-        self._signer = CryptoSigner(
-            private_key, SSlibKey.from_crypto(public_key, keyid=self.keyid)
-        )
+        self._signer = CryptoSigner(private_key, SSlibKey.from_crypto(public_key, keyid=self.keyid))
 
     @classmethod
     def from_pem(cls, private_pem: bytes) -> "SigningKey":
@@ -153,7 +153,7 @@ def verify_envelope(envelope: bytes, public_keys: Sequence[bytes]) -> VerifiedPa
             by a trusted key, or a payload that is not a JSON object.
         KeyInvalid: one of the trusted keys is none.
     """
-    keys = [
+    keys: list[Key] = [
         SSlibKey.from_crypto(key, keyid=keyid)
         for keyid, key in (load_public_key(pem) for pem in public_keys)
     ]
