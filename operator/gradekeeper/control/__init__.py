@@ -1,0 +1,1 @@
+"""The operator: kopf as watch transport, a pure plan, thin adapters."""

@@ -1,0 +1,253 @@
+"""The engine's adapter to the API server: plain dicts in and out, errors translated.
+
+Knows HTTP and the API's conventions, nothing about grading. It never retries: the engine does.
+After a 429 every request waits until the time that the server named, so a storm is not answered
+with one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx
+
+from gradekeeper.control.connection import Connection
+from gradekeeper.control.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from gradekeeper.control.metrics import Metrics
+
+Manifest = dict[str, Any]
+"""An API object as decoded JSON."""
+
+MERGE_PATCH = "application/merge-patch+json"
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+PAGE = 500
+REQUEST_SECONDS = 30.0
+MAX_PAUSE_SECONDS = 60.0
+
+
+class Cluster:
+    """A client of one API server.
+
+    Args:
+        connection: where and how.
+        metrics: requests and their times are counted there.
+        in_flight: requests at the same time.
+        transport: for tests; None is the real network.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        metrics: Metrics,
+        *,
+        in_flight: int = 16,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._connection = connection
+        self._metrics = metrics
+        self._turns = asyncio.Semaphore(in_flight)
+        self._not_before = 0.0
+        self._client = httpx.AsyncClient(
+            base_url=connection.server,
+            verify=connection.ssl_context(),
+            timeout=httpx.Timeout(REQUEST_SECONDS, pool=None),
+            limits=httpx.Limits(max_connections=in_flight, max_keepalive_connections=in_flight),
+            trust_env=False,
+            transport=transport,
+            headers={"User-Agent": "gradekeeper-operator"},
+        )
+        self._token: str | None = None
+        self._token_read = float("-inf")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def list_pages(
+        self, collection: str, *, label_selector: str = ""
+    ) -> AsyncIterator[tuple[list[Manifest], str]]:
+        """List a collection in pages.
+
+        Args:
+            collection: path such as `/api/v1/namespaces/x/pods`.
+            label_selector: the server's filter, "" for none.
+
+        Yields:
+            The page's items and the list's resourceVersion (the same for all pages).
+        """
+        token = ""
+        while True:
+            params = {"limit": str(PAGE)}
+            if label_selector:
+                params["labelSelector"] = label_selector
+            if token:
+                params["continue"] = token
+            page = await self._request("list", "GET", collection, params=params)
+            meta = page.get("metadata") or {}
+            yield page.get("items") or [], str(meta.get("resourceVersion", ""))
+            token = meta.get("continue") or ""
+            if not token:
+                return
+
+    async def get(self, path: str) -> Manifest:
+        """Read one object; raises NotFound."""
+        return await self._request("get", "GET", path)
+
+    async def get_metadata(self, path: str) -> Manifest:
+        """Read one object's metadata only, from the server's cache.
+
+        The payload never travels. The cache may be a moment old, so "not found" may be too.
+        """
+        return await self._request(
+            "get", "GET", path, params={"resourceVersion": "0"}, accept=METADATA_ONLY
+        )
+
+    async def create(self, collection: str, manifest: Manifest) -> Manifest:
+        """Create an object; raises Conflict where the name is taken."""
+        return await self._request("create", "POST", collection, body=manifest)
+
+    async def patch_status(self, path: str, resource_version: str, status: Manifest) -> Manifest:
+        """Merge into an object's status, only if it is still the given version.
+
+        Raises:
+            Conflict: somebody wrote the object meanwhile.
+            NotFound: it is gone.
+        """
+        body = {"metadata": {"resourceVersion": resource_version}, "status": status}
+        return await self._request("patch", "PATCH", f"{path}/status", body=body, mime=MERGE_PATCH)
+
+    async def delete(self, path: str, *, uid: str) -> None:
+        """Delete the object with exactly this UID; one that is gone already is a success.
+
+        Raises:
+            Conflict: another object has that name now.
+        """
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Background",
+        }
+        try:
+            await self._request("delete", "DELETE", path, body=body)
+        except NotFound:
+            return
+
+    async def _request(
+        self,
+        verb: str,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Manifest | None = None,
+        mime: str = "application/json",
+        accept: str = "application/json",
+    ) -> Manifest:
+        resource = resource_of(path)
+        async with self._turns:
+            if (pause := self._not_before - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+            headers = {"Accept": accept}
+            if (token := self._bearer()) is not None:
+                headers["Authorization"] = f"Bearer {token}"
+            content = None
+            if body is not None:
+                content = json.dumps(body, separators=(",", ":")).encode()
+                headers["Content-Type"] = mime
+            started = time.monotonic()
+            try:
+                response = await self._client.request(
+                    method, path, params=params, content=content, headers=headers
+                )
+            except httpx.HTTPError as error:
+                self._metrics.api_requests.labels(verb, resource, "unreachable").inc()
+                raise Unavailable(f"{method} {path}: {type(error).__name__}") from error
+            self._metrics.api_seconds.labels(verb).observe(time.monotonic() - started)
+        if response.is_success:
+            self._metrics.api_requests.labels(verb, resource, "ok").inc()
+            try:
+                document = response.json()
+            except ValueError as error:
+                raise Unavailable(f"{method} {path}: the answer is not JSON") from error
+            if not isinstance(document, dict):
+                raise Unavailable(f"{method} {path}: the answer is not an object")
+            return document
+        translated = translate(method, path, response.status_code, response.content)
+        after = response.headers.get("Retry-After", "")
+        if isinstance(translated, Throttled):
+            translated.retry_after = float(after) if after.isdecimal() else 1.0
+            self._not_before = max(
+                self._not_before,
+                time.monotonic() + min(translated.retry_after, MAX_PAUSE_SECONDS),
+            )
+        elif response.status_code == 401:
+            self._token_read = float("-inf")
+        outcome = type(translated).__name__.lower()
+        self._metrics.api_requests.labels(verb, resource, outcome).inc()
+        raise translated
+
+    def _bearer(self) -> str | None:
+        # The kubelet replaces the token at 80 % of its life; a minute is soon enough.
+        now = time.monotonic()
+        if now - self._token_read > 60:
+            self._token = self._connection.bearer()
+            self._token_read = now
+        return self._token
+
+
+def resource_of(path: str) -> str:
+    """Return the resource's plural name in an API path, for a metric's label."""
+    parts = [part for part in path.split("/") if part]
+    parts = parts[2:] if parts[:1] == ["api"] else parts[3:]
+    if parts[:1] == ["namespaces"] and len(parts) > 2:
+        parts = parts[2:]
+    return parts[0] if parts else "root"
+
+
+def translate(method: str, path: str, status: int, content: bytes) -> ClusterError:
+    """Turn an unsuccessful answer into an exception of this package.
+
+    Args:
+        method: HTTP method, for the message.
+        path: request path, for the message.
+        status: HTTP status.
+        content: body, a `Status` object where the server is well.
+    """
+    reason, message = "", ""
+    try:
+        document = json.loads(content)
+        reason, message = str(document.get("reason", "")), str(document.get("message", ""))
+    except (ValueError, AttributeError):
+        pass
+    text = f"{method} {path}: {status} {reason} {message[:300]}".rstrip()
+    if status == 429 or (status >= 500 and reason == "TooManyRequests"):
+        return Throttled(text, status=status, reason=reason)
+    if status == 403 and "exceeded quota" in message:
+        return QuotaExceeded(text, status=status, reason=reason)
+    kinds: dict[int, type[ClusterError]] = {
+        400: Invalid,
+        403: Forbidden,
+        404: NotFound,
+        409: Conflict,
+        410: Gone,
+        413: Invalid,
+        422: Invalid,
+    }
+    if status in kinds:
+        return kinds[status](text, status=status, reason=reason)
+    return Unavailable(text, status=status, reason=reason)
