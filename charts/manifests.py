@@ -3,7 +3,7 @@
     python charts/manifests.py --helm HELM manifests          # write
     python charts/manifests.py --helm HELM --check manifests  # exit 1 on any difference
 
-The files are numbered by apply order, so `kubectl apply --server-side -f manifests/` works as it is.
+The files are numbered by apply order: `kubectl apply --server-side -f manifests/` works as it is.
 One file has no counterpart in the chart: the operator's own namespace, which helm makes by
 `--create-namespace`. Everything below `manifests/examples/` is left alone.
 """

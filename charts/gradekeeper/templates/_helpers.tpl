@@ -76,3 +76,10 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "gradekeeper.serviceAc
 {{- end -}}
 {{- join "," $names -}}
 {{- end -}}
+
+{{- define "gradekeeper.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
