@@ -1,0 +1,116 @@
+# `make help` lists the targets. `make demo` and `make test` set up whatever they need, on a fresh
+# machine too (Debian or Ubuntu as root; elsewhere install what `make packages` names), and can be
+# run again at any time.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PYTEST := $(PY) -m pytest -q
+BUILD := build
+# Debian packages: the compiler and library of laned, the JDK of the first lane, the sandbox of the
+# local engine. The test cluster names and installs its own.
+PACKAGES := python3-venv gcc make libc6-dev libseccomp-dev pkg-config openjdk-17-jdk-headless bubblewrap shellcheck
+
+# cluster-up, cluster-down, cluster-status; HELM and KUBECONFIG of the cluster in use
+include tests/cluster/cluster.mk
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- set-up ---------------------------------------------------------------------------------------
+.PHONY: setup packages
+setup: packages $(VENV)/.installed ## virtual environment with locked dependencies, Debian packages
+
+packages: ## install the Debian packages that are missing (as root), or name them
+	@missing=""; for package in $(PACKAGES); do \
+	  [ "$$(dpkg-query -W -f='$${db:Status-Status}' $$package 2>/dev/null)" = installed ] || missing="$$missing $$package"; done; \
+	[ -n "$$missing" ] || exit 0; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "installing$$missing"; export DEBIAN_FRONTEND=noninteractive; \
+	  { apt-get -qq update && apt-get -qq install -y --no-install-recommends $$missing; } >/dev/null </dev/null; \
+	else echo "please install what these Debian packages hold:$$missing" >&2; \
+	  command -v javac gcc >/dev/null; fi
+
+$(VENV)/.installed: requirements/dev.txt requirements/build.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	[ -x $(PY) ] || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt
+	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(PY) -m pip install -q --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+# --- what is built --------------------------------------------------------------------------------
+.PHONY: lanes images manifests lock
+lanes: ## laned, its probe and the Java kit, in build/lanes
+	$(MAKE) --no-print-directory -C lanes OUT=$(CURDIR)/$(BUILD)/lanes
+
+images: setup lanes ## operator, referee, lane and suite images, loaded into the cluster
+	$(PY) -m demo images
+
+manifests: setup helm ## render manifests/ from the chart
+	$(PY) charts/manifests.py --helm $(HELM) manifests
+
+crds: setup ## write the chart's CRDs from the models
+	$(PY) -m gradekeeper.api.crds charts/gradekeeper/crds
+
+UV_COMPILE = $(BUILD)/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
+lock: ## renew requirements/*.txt
+	[ -x $(BUILD)/uv/bin/uv ] || { $(PYTHON) -m venv $(BUILD)/uv && $(BUILD)/uv/bin/pip install -q uv; }
+	$(UV_COMPILE) --upgrade pyproject.toml -o requirements/operator.txt
+	$(UV_COMPILE) --upgrade --extra dev pyproject.toml -c requirements/operator.txt -o requirements/dev.txt
+	$(UV_COMPILE) --upgrade requirements/build.in -o requirements/build.txt
+
+# --- demo -----------------------------------------------------------------------------------------
+.PHONY: demo demo-run
+demo: ## ten submissions, from a cluster to verified verdicts
+	@$(PYTHON) tests/steps.py --title "make demo" setup lanes cluster-up images demo-run
+
+demo-run: # what is left to do once everything is there
+	$(PY) -m demo run
+
+# --- checks ---------------------------------------------------------------------------------------
+.PHONY: test lint unit lanes-test referee suites contract crd chart e2e bench
+test: ## everything: lint, unit, contract, lanes, chart, CRDs and e2e on a real cluster
+	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
+	  lint unit contract chart referee suites cluster-up crd e2e
+
+lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --config pyproject.toml
+	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml assets/suites
+	shellcheck $$(git ls-files '*.sh' '.ci/run')
+
+unit: ## pure parts
+	$(PYTEST) tests/unit
+
+contract: ## the operator's real kopf against a fake API server
+	$(PYTEST) tests/contract
+
+chart: helm ## what the chart renders and refuses
+	HELM=$(HELM) $(PYTEST) tests/chart
+
+referee: lanes ## laned, the lane's kit and the referee against them
+	$(PYTEST) tests/lanes tests/referee
+
+suites: lanes ## the suites' own checks, by the local engine
+	$(PYTEST) tests/suites
+
+crd: ## the CRDs' rules on the real API server
+	$(PYTEST) tests/crd
+
+e2e: images ## the demo's jobs and what they may not do, on the cluster
+	$(PYTEST) tests/e2e
+
+bench: setup lanes cluster-up images ## latency, churn and where the time of a grading goes
+	$(PY) -m bench --out $(BUILD)/bench
+
+.PHONY: clean
+clean: ## what was built in the checkout; the cluster and its cache stay (cluster-down)
+	rm -rf $(BUILD) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
