@@ -26,8 +26,8 @@ class Reason(StrEnum):
     sentence: str
     """What happened, for people: one sentence without any text from a submission."""
 
-    def __new__(cls, value: str, decision: Decision | None, sentence: str) -> "Reason":
-        """Make a member that equals its word and knows its decision and sentence."""
+    def __new__(cls, value: str, decision: Decision | None = None, sentence: str = "") -> "Reason":
+        """Make a member that equals its word; the defaults let type checkers accept a look-up."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.decision = decision
@@ -183,7 +183,7 @@ class ProgressReason(StrEnum):
     sentence: str
     """What the condition then means, for people."""
 
-    def __new__(cls, value: str, sentence: str) -> "ProgressReason":
+    def __new__(cls, value: str, sentence: str = "") -> "ProgressReason":
         """Make a member that equals its word and knows its sentence."""
         member = str.__new__(cls, value)
         member._value_ = value
@@ -203,7 +203,7 @@ class SuiteReason(StrEnum):
     sentence: str
     """What the condition then means, for people."""
 
-    def __new__(cls, value: str, sentence: str) -> "SuiteReason":
+    def __new__(cls, value: str, sentence: str = "") -> "SuiteReason":
         """Make a member that equals its word and knows its sentence."""
         member = str.__new__(cls, value)
         member._value_ = value
