@@ -27,7 +27,7 @@ Signatures, which others code against::
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from gradekeeper.referee.result import RefereeResult
 
@@ -83,6 +83,8 @@ class TestDetail:
     draws: tuple[int, ...]
     observed: list[Any] | None = None
     expected: list[Any] | None = None
+
+    __test__: ClassVar[bool] = False  # pytest would collect the name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,164 @@
+"""The compiler's frames, in a child of the referee: class files checked and placed.
+
+Compiling runs submitted bytes through a big program in the lane, so nothing that comes back is
+believed: paths, sizes, counts and the first bytes of every class file are checked.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from gradekeeper.referee import report
+from gradekeeper.referee.channel import Channel, Ended, Overflow
+from gradekeeper.referee.report import Report, encode_report
+
+MAX_CLASSES: Final = 4_000
+MAX_CLASS_BYTES: Final = 16 * 1024 * 1024
+MAX_HEADER: Final = 1_024
+MAX_OUTPUT: Final = MAX_CLASS_BYTES + MAX_CLASSES * MAX_HEADER
+MAGIC: Final = b"\xca\xfe\xba\xbe"
+
+
+class FrameError(Exception):
+    """The compiler's output is not of its grammar; the text is ours."""
+
+
+def class_path(text: str, reserved: frozenset[str]) -> str:
+    """Check the path of a class file.
+
+    Args:
+        text: as the compiler gave it.
+        reserved: folders ("drivers/") that submitted classes may not be in.
+
+    Returns:
+        The same path.
+
+    Raises:
+        FrameError: it is not `(name/)*name.class`, or reserved.
+    """
+    pieces = text.split("/")
+    names = [*pieces[:-1], pieces[-1].removesuffix(".class")]
+    well_formed = pieces[-1].endswith(".class") and all(
+        name and all(letter.isalnum() or letter in "_$-" for letter in name) for name in names
+    )
+    if not well_formed or any(len(piece.encode("utf-8")) > 255 for piece in pieces):
+        raise FrameError("a class file has an unexpected path")
+    if any(text.startswith(folder) for folder in reserved):
+        raise FrameError("a class is in a reserved package")
+    return text
+
+
+class FrameReader:
+    """Reads frames from pieces of bytes and hands class files on.
+
+    `feed` returns None until the last line was read, then (kind, count) with kind "OK" or
+    "ERRORS".
+    """
+
+    def __init__(self, place: Callable[[str, bytes], None], reserved: frozenset[str]) -> None:
+        self._place = place
+        self._reserved = reserved
+        self._held = b""
+        self._open: tuple[str, int] | None = None
+        self._count = 0
+        self._size = 0
+        self._seen: set[str] = set()
+
+    def feed(self, data: bytes) -> tuple[str, int] | None:
+        """Take the next bytes.
+
+        Raises:
+            FrameError: they are not of the grammar, or beyond a limit.
+        """
+        self._held += data
+        while True:
+            if self._open is not None:
+                path, size = self._open
+                if len(self._held) < size:
+                    return None
+                content, self._held = self._held[:size], self._held[size:]
+                if not content.startswith(MAGIC):
+                    raise FrameError("a file is not a class file")
+                self._place(path, content)
+                self._open = None
+            line, newline, rest = self._held.partition(b"\n")
+            if not newline:
+                if len(self._held) > MAX_HEADER:
+                    raise FrameError("a line is too long")
+                return None
+            self._held = rest
+            end = self._line(line)
+            if end is not None:
+                return end
+
+    def _line(self, line: bytes) -> tuple[str, int] | None:
+        try:
+            words = line.decode("utf-8").split(" ")
+        except UnicodeDecodeError:
+            raise FrameError("a line is not UTF-8") from None
+        number = words[-1]
+        if not number.isascii() or not number.isdigit() or len(number) > 9:
+            raise FrameError("a line without a number")
+        if len(words) == 2 and words[0] in ("OK", "ERRORS"):
+            if words[0] == "OK" and int(number) != self._count:
+                raise FrameError("another number of files than announced")
+            return words[0], int(number)
+        if len(words) != 3 or words[0] != "C":
+            raise FrameError("an unknown line")
+        path = class_path(words[1], self._reserved)
+        self._count += 1
+        self._size += int(number)
+        if self._count > MAX_CLASSES or self._size > MAX_CLASS_BYTES:
+            raise FrameError("too many or too large class files")
+        if path in self._seen:
+            raise FrameError("a class file comes twice")
+        self._seen.add(path)
+        self._open = (path, int(number))
+        return None
+
+
+def place_in(folder: Path) -> Callable[[str, bytes], None]:
+    """Write class files below a folder, 0644 in folders 0755."""
+
+    def place(path: str, content: bytes) -> None:
+        target = folder / path
+        target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(target, flags, 0o644), "wb") as file:
+            file.write(content)
+
+    return place
+
+
+def build_in_child(
+    channel: Channel, report_to: int, folder: Path, reserved: frozenset[str], deadline: float
+) -> None:
+    """Read a compiler's output in a child process; returns when the child should exit."""
+    reader = FrameReader(place_in(folder), reserved)
+    line = Report(report.BUILD_VIOLATION, text="it ended")
+    try:
+        end = None
+        while end is None:
+            data = channel.read(deadline)
+            if data is None:
+                line = Report(report.BUILD_VIOLATION, text="its time was used up")
+                break
+            end = reader.feed(data)
+        if end is not None:
+            line = Report(report.BUILT if end[0] == "OK" else report.BUILD_ERRORS, end[1])
+    except Ended:
+        pass
+    except Overflow as error:
+        line = Report(report.BUILD_VIOLATION, text=str(error))
+    except FrameError as error:
+        line = Report(report.BUILD_VIOLATION, text=str(error))
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        line = Report(report.BUILD_VIOLATION, text="class files are in each other's place")
+    os.write(report_to, encode_report(line))
+    head = channel.finish_errors()
+    if head:
+        os.write(
+            report_to,
+            encode_report(Report(report.ERRORS, text=head.decode("utf-8", "replace")[:2_000])),
+        )

@@ -1,0 +1,321 @@
+"""The bundle in the suite image: checked against its manifest, then read into plain data.
+
+Everything here is the author's and signed; a bundle that is not whole ends as `RefereeFailed`,
+and what a job asks of it in vain (task, parameter) as `InvalidJob`.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gradekeeper.referee.errors import Unjudgeable
+from gradekeeper.referee.judge import Rules
+from gradekeeper.referee.result import INVALID_JOB, REFEREE_FAILED
+from gradekeeper.referee.strictjson import StrictJsonError, parse_strict
+
+MANIFEST: Final = "manifest.json"
+MANIFEST_SCHEMA: Final = "gradekeeper.bundle/v1"
+MAX_BUNDLE_JSON: Final = 32 * 1024 * 1024
+POLICIES: Final = ("ok", "refuse", "hold", "hold-refuse")
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One hidden test.
+
+    Attributes:
+        id: "group/test".
+        method: of the driver; neutral.
+        policies: double's method -> one policy a call, of which the last repeats.
+        rules: how its transcripts compare.
+    """
+
+    id: str
+    method: str
+    policies: Mapping[str, Sequence[str]]
+    rules: Rules
+
+    @property
+    def holds(self) -> bool:
+        """Whether any call of its doubles is held."""
+        return any(policy.startswith("hold") for each in self.policies.values() for policy in each)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Tests that share one driver and one process a run."""
+
+    name: str
+    driver: str
+    repeats: int
+    tests: Sequence[Test]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The suite's limits after the job's parameters; seconds, MiB or counts as named."""
+
+    suite_timeout_seconds: int
+    run_timeout_seconds: int
+    test_timeout_seconds: int
+    restarts_per_group: int
+    parallel: int
+    heap_mib: int
+    scratch_mib: int
+    processes: int
+    file_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRules:
+    """What of an archive is taken, and how much of it is allowed."""
+
+    include: Sequence[str]
+    exclude: Sequence[str]
+    max_files: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRules:
+    """How the submission is compiled."""
+
+    kind: str
+    source_root: str
+    timeout_seconds: int
+    heap_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Inputs that were drawn when pinning, and every transcript that is right for them."""
+
+    inputs: Mapping[str, str]
+    transcripts: Sequence[list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A bundle, for one task.
+
+    Attributes:
+        digest: "sha256:…" of the manifest.
+        name: of the suite.
+        lane: the lane kit that it needs.
+        order: full ids of the task's tests, in the order of outcomes.
+        groups: the groups that hold them, each with the task's tests only.
+        pins: full id -> draws; empty when recording.
+    """
+
+    digest: str
+    name: str
+    lane: str
+    submission: SubmissionRules
+    build: BuildRules
+    limits: Limits
+    order: Sequence[str]
+    groups: Sequence[Group]
+    pins: Mapping[str, Sequence[Draw]]
+
+
+_LIMITS: Final = {
+    "suiteTimeoutSeconds": 900,
+    "runTimeoutSeconds": 600,
+    "testTimeoutSeconds": 20,
+    "restartsPerGroup": 4,
+    "parallel": 2,
+    "heapMiB": 192,
+    "scratchMiB": 16,
+    "processes": 256,
+    "fileMiB": 8,
+}
+
+
+def suite_digest(root: Path) -> str:
+    """Return "sha256:…" of a bundle's manifest, without checking the rest."""
+    return "sha256:" + hashlib.sha256((root / MANIFEST).read_bytes()).hexdigest()
+
+
+def check_manifest(root: Path) -> str:
+    """Check every file of a bundle against its manifest.
+
+    Returns:
+        The suite digest.
+
+    Raises:
+        Unjudgeable: `RefereeFailed` if a file is missing, changed or not listed.
+    """
+    try:
+        data = (root / MANIFEST).read_bytes()
+        manifest = parse_strict(data, max_bytes=MAX_BUNDLE_JSON)
+        listed = manifest["files"]
+        if manifest["schema"] != MANIFEST_SCHEMA or type(listed) is not dict:
+            raise _broken("its manifest is of another schema")
+        found = set()
+        for folder, _, names in os.walk(root):
+            for name in names:
+                found.add(os.path.relpath(os.path.join(folder, name), root))
+        if found != listed.keys() | {MANIFEST}:
+            raise _broken("its files are not those of its manifest")
+        for name, digest in listed.items():
+            content = hashlib.sha256()
+            with open(root / name, "rb") as file:
+                while chunk := file.read(1 << 20):
+                    content.update(chunk)
+            if "sha256:" + content.hexdigest() != digest:
+                raise _broken("a file differs from its manifest")
+    except (OSError, StrictJsonError, KeyError, TypeError):
+        raise _broken("its manifest cannot be read") from None
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def load_suite(
+    root: Path, *, task: str, parameters: Mapping[str, str], pinned: bool = True
+) -> Suite:
+    """Read a bundle whose manifest was checked.
+
+    Args:
+        root: the bundle.
+        task: selects tests; "" is the whole suite.
+        parameters: of the job.
+        pinned: False when recording: index and pins are not read and every test is selected.
+
+    Raises:
+        Unjudgeable: `InvalidJob` for an unknown task or parameter or a value that its pattern
+            refuses, `RefereeFailed` for a bundle that contradicts itself.
+    """
+    document = _read(root / "suite.json")
+    digest = suite_digest(root)
+    try:
+        groups = [_group(group) for group in document["groups"]]
+        known = {test.id: group for group in groups for test in group.tests}
+        if len(known) != sum(len(group.tests) for group in groups):
+            raise _broken("a test id occurs twice")
+        order = list(known)
+        pins: dict[str, Sequence[Draw]] = {}
+        if pinned:
+            tasks = _read(root / "index.json")["tasks"]
+            if task not in tasks:
+                raise Unjudgeable(INVALID_JOB, "The suite has no task of that name.")
+            order = tasks[task]
+            if not order or len(set(order)) != len(order) or not known.keys() >= set(order):
+                raise _broken("its index names tests that it does not have")
+            pins = _pins(_read(root / "referee" / "pins.json"), order)
+        wanted = set(order)
+        submission, build = document["submission"], document["build"]
+        return Suite(
+            digest=digest,
+            name=document["name"],
+            lane=document["lane"],
+            submission=SubmissionRules(
+                include=tuple(submission["include"]),
+                exclude=tuple(submission.get("exclude", ())),
+                max_files=int(submission["maxFiles"]),
+                max_bytes=int(submission["maxBytes"]),
+            ),
+            build=BuildRules(
+                kind=build["kind"],
+                source_root=build["sourceRoot"],
+                timeout_seconds=int(build.get("timeoutSeconds", 120)),
+                heap_mib=int(build.get("heapMiB", 512)),
+            ),
+            limits=_limits(document, parameters),
+            order=tuple(order),
+            groups=tuple(
+                Group(group.name, group.driver, group.repeats, selected)
+                for group in groups
+                if (selected := tuple(test for test in group.tests if test.id in wanted))
+            ),
+            pins=pins,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _broken("it is not of the schema") from None
+
+
+def _read(path: Path) -> Any:
+    try:
+        return parse_strict(
+            path.read_bytes(), max_bytes=MAX_BUNDLE_JSON, max_depth=64, max_digits=64
+        )
+    except (OSError, StrictJsonError):
+        raise _broken(f"its {path.name} cannot be read") from None
+
+
+def _group(document: Mapping[str, Any]) -> Group:
+    name = document["name"]
+    return Group(
+        name=name,
+        driver=document["driver"],
+        repeats=int(document.get("repeats", 1)),
+        tests=tuple(_test(name, test) for test in document["tests"]),
+    )
+
+
+def _test(group: str, document: Mapping[str, Any]) -> Test:
+    policies = {method: tuple(each) for method, each in document.get("doubles", {}).items()}
+    for each in policies.values():
+        if not each or any(policy not in POLICIES for policy in each):
+            raise _broken("a double has an unknown policy")
+    holds = any(policy.startswith("hold") for each in policies.values() for policy in each)
+    compare = document.get("compare") or ("multiset" if holds else "ordered")
+    if compare not in ("multiset", "ordered"):
+        raise _broken("a test compares in an unknown way")
+    return Test(
+        id=f"{group}/{document['id']}",
+        method=document["method"],
+        policies=policies,
+        rules=Rules(
+            multiset=compare == "multiset",
+            ignore=frozenset(document.get("ignore", ())),
+            tolerance=dict(document.get("tolerance", {})),
+        ),
+    )
+
+
+def _pins(document: Mapping[str, Any], order: Sequence[str]) -> dict[str, Sequence[Draw]]:
+    pins: dict[str, Sequence[Draw]] = {}
+    for test in order:
+        draws = tuple(
+            Draw(inputs=draw["inputs"], transcripts=draw["transcripts"])
+            for draw in document.get(test, ())
+        )
+        if not draws or not all(draw.transcripts for draw in draws):
+            raise _broken("a test has no expectation")
+        pins[test] = draws
+    return pins
+
+
+def _limits(document: Mapping[str, Any], parameters: Mapping[str, str]) -> Limits:
+    values = {**_LIMITS, **document.get("limits", {})}
+    declared = document.get("parameters") or {}
+    if parameters.keys() - declared.keys():
+        raise Unjudgeable(INVALID_JOB, "The job has a parameter that the suite does not declare.")
+    for name, declaration in declared.items():
+        value = parameters.get(name, declaration.get("default"))
+        if value is None:
+            continue
+        if re.fullmatch(declaration["pattern"], value) is None:
+            raise Unjudgeable(INVALID_JOB, f"The parameter {name} does not match its pattern.")
+        if name in _LIMITS:
+            if not value.isascii() or not value.isdigit() or not 0 < int(value) < 1_000_000:
+                raise Unjudgeable(INVALID_JOB, f"The parameter {name} is not a positive number.")
+            values[name] = int(value)
+    return Limits(
+        suite_timeout_seconds=int(values["suiteTimeoutSeconds"]),
+        run_timeout_seconds=int(values["runTimeoutSeconds"]),
+        test_timeout_seconds=int(values["testTimeoutSeconds"]),
+        restarts_per_group=int(values["restartsPerGroup"]),
+        parallel=max(1, min(8, int(values["parallel"]))),
+        heap_mib=int(values["heapMiB"]),
+        scratch_mib=int(values["scratchMiB"]),
+        processes=int(values["processes"]),
+        file_mib=int(values["fileMiB"]),
+    )
+
+
+def _broken(what: str) -> Unjudgeable:
+    return Unjudgeable(REFEREE_FAILED, f"The suite's bundle is not whole: {what}.")

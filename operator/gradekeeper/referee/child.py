@@ -1,0 +1,183 @@
+"""Child processes of the referee: where hostile bytes are parsed.
+
+A child is a fork: it needs no start-up, and what it may use is bounded by rlimits. It reports to
+the referee over a pipe in a fixed, tiny grammar; whatever happens inside, the referee sees either
+a report or a dead child, never an exception.
+"""
+
+import gc
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gradekeeper.referee.errors import PlatformError, Refused, Unjudgeable
+from gradekeeper.referee.result import (
+    REASONS,
+    REFEREE_FAILED,
+    REJECTED,
+    SUBMISSION_MALFORMED,
+)
+
+MIB: Final = 1024 * 1024
+_MAX_REPORT: Final = 4_096
+_REFUSED: Final = b"refused "
+_FAILED: Final = b"failed"
+_OK: Final = b"ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one child may use.
+
+    Attributes:
+        memory_mib: address space beyond that of the referee at the fork.
+        cpu_seconds: processor time.
+        file_mib: size of a file that it writes.
+    """
+
+    memory_mib: int
+    cpu_seconds: int
+    file_mib: int
+
+
+def fork() -> int:
+    """Fork; the heap made so far is kept out of the collector, so that its pages stay shared.
+
+    Raises:
+        PlatformError: the fork failed, which no lane can cause.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        return os.fork()
+    except OSError as error:
+        raise PlatformError(f"fork: {error.strerror}") from None
+
+
+def pipe() -> tuple[int, int]:
+    """Make a close-on-exec pipe: read end, write end.
+
+    Raises:
+        PlatformError: out of descriptors, which no lane can cause.
+    """
+    try:
+        return os.pipe()
+    except OSError as error:
+        raise PlatformError(f"pipe: {error.strerror}") from None
+
+
+def confine(bounds: Bounds, keep: Sequence[int]) -> None:
+    """In a child: apply the bounds and close every descriptor that is not kept."""
+    with open("/proc/self/statm", "rb") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    space = used + bounds.memory_mib * MIB
+    resource.setrlimit(resource.RLIMIT_AS, (space, space))
+    # The soft limit ends the child with SIGXCPU, which tells it from a kill by anyone else.
+    resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_seconds, bounds.cpu_seconds + 2))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bounds.file_mib * MIB,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    start = 0
+    for descriptor in sorted({2, *keep}):
+        os.closerange(start, descriptor)
+        start = descriptor + 1
+    os.closerange(start, max(start, 1024))
+
+
+def run_bounded(work: Callable[[], str], bounds: Bounds, seconds: float) -> str:
+    """Run `work` in a child and return its short text.
+
+    Args:
+        work: returns printable ASCII; may raise `Refused`.
+        bounds: of the child.
+        seconds: wall time for it.
+
+    Raises:
+        Refused: as raised by `work`; `SubmissionMalformed` if the child exhausted a bound.
+        Unjudgeable: `RefereeFailed` if the child failed for another reason.
+    """
+    reading, writing = pipe()
+    pid = fork()
+    if pid == 0:
+        _child(work, bounds, writing)
+    os.close(writing)
+    report, status = _collect(reading, pid, seconds)
+    if report == _OK or report.startswith(_OK + b" "):
+        return report[len(_OK) + 1 :].decode("ascii", "replace")
+    if report.startswith(_REFUSED):
+        reason, _, message = report[len(_REFUSED) :].decode("ascii", "replace").partition(" ")
+        if reason in REASONS[REJECTED]:
+            raise Refused(reason, message)
+    exhausted = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (
+        signal.SIGXCPU,
+        signal.SIGXFSZ,
+        signal.SIGSEGV,
+    )
+    if exhausted:
+        raise Refused(SUBMISSION_MALFORMED, "The submission could not be unpacked within bounds.")
+    raise Unjudgeable(REFEREE_FAILED, "The submission could not be unpacked by the referee.")
+
+
+def _child(work: Callable[[], str], bounds: Bounds, writing: int) -> None:
+    """Never returns."""
+    status = 1
+    try:
+        confine(bounds, [writing])
+        try:
+            report = _OK + b" " + work().encode("ascii", "replace")
+        except Refused as refused:
+            report = _REFUSED + f"{refused.reason} {refused.message}".encode("ascii", "replace")
+        except MemoryError:
+            report = _REFUSED + (
+                f"{SUBMISSION_MALFORMED} The submission could not be unpacked within bounds."
+            ).encode("ascii")
+        os.write(writing, report[:_MAX_REPORT])
+        status = 0
+    except BaseException:
+        os.write(writing, _FAILED)
+    finally:
+        os._exit(status)
+
+
+def _collect(reading: int, pid: int, seconds: float) -> tuple[bytes, int]:
+    """Read a child's report to its end, then reap the child."""
+    deadline = time.monotonic() + seconds
+    poll = select.poll()
+    poll.register(reading, select.POLLIN)
+    report = b""
+    while len(report) < _MAX_REPORT:
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            break
+        chunk = os.read(reading, _MAX_REPORT)
+        if not chunk:
+            break
+        report += chunk
+    else:
+        report = b""
+    os.close(reading)
+    return report, reap(pid)
+
+
+def reap(pid: int, grace: float = 1.0) -> int:
+    """Wait for a child to end by itself for a moment, then kill it.
+
+    Returns:
+        Its wait status.
+    """
+    deadline = time.monotonic() + grace
+    pause = 0.001
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitpid(pid, 0)[1]

@@ -1,0 +1,393 @@
+"""From parts to sources: concatenated, checked against the digest, unpacked under limits.
+
+The archive is a stranger's. Its digest is computed here; it is decompressed and unpacked by
+`unpack`, which the referee runs in a child process (`child.run_bounded`), because a parser of
+hostile bytes may exhaust its memory or its time. That costs the child, whose death says
+`SubmissionMalformed`.
+
+Rules. Regular files whose path matches an include pattern and no exclude pattern are written, and
+nothing else: links, devices, sparse files, absolute paths and paths with ".." are skipped, not
+refused, as are names that are not clean UTF-8. Of entries with the same path the last one counts,
+as in any unpacking. Written files are limited in number, and all regular files of the archive,
+taken or not, in their bytes. A tar reader of its own keeps every size bounded before it is
+believed: `tarfile` would read a pax header of any size into memory.
+"""
+
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gradekeeper.referee.bundle import SubmissionRules
+from gradekeeper.referee.errors import Refused, Unjudgeable
+from gradekeeper.referee.result import (
+    SUBMISSION_CORRUPT,
+    SUBMISSION_MALFORMED,
+    SUBMISSION_TOO_LARGE,
+    SUBMISSION_TOO_MANY_FILES,
+)
+
+MAX_ARCHIVE_BYTES: Final = 24 * 1024 * 1024
+"""Every part together, compressed."""
+MAX_ENTRIES: Final = 50_000
+MAX_HEADER_BYTES: Final = 64 * 1024
+"""One long name or pax header."""
+MAX_PATH: Final = 1_024
+_BLOCK: Final = 512
+_CHUNK: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """What was taken from an archive.
+
+    Attributes:
+        files: written, distinct paths.
+        size: their bytes.
+        skipped: entries that the rules leave out.
+    """
+
+    files: int
+    size: int
+    skipped: int
+
+
+def check_parts(folder: Path, parts: Sequence[str], digest: str) -> list[Path]:
+    """Check that the concatenated parts have the digest.
+
+    Returns:
+        The parts' paths in order.
+
+    Raises:
+        Unjudgeable: `SubmissionCorrupt` if a part is missing or the digest differs.
+        Refused: `SubmissionTooLarge` if the parts hold more than `MAX_ARCHIVE_BYTES`.
+    """
+    paths = [folder / part for part in parts]
+    computed = digest_of(paths)
+    if computed != digest:
+        raise Unjudgeable(
+            SUBMISSION_CORRUPT, "The submission's parts do not have the digest that the job names."
+        )
+    return paths
+
+
+def digest_of(paths: Sequence[Path]) -> str:
+    """Return "sha256:…" of the concatenated files.
+
+    Raises:
+        Unjudgeable: `SubmissionCorrupt` if one cannot be read.
+        Refused: `SubmissionTooLarge`.
+    """
+    content = hashlib.sha256()
+    total = 0
+    try:
+        for chunk in _chunks(paths):
+            total += len(chunk)
+            if total > MAX_ARCHIVE_BYTES:
+                raise Refused(SUBMISSION_TOO_LARGE, "The submission's archive is too large.")
+            content.update(chunk)
+    except OSError:
+        raise Unjudgeable(
+            SUBMISSION_CORRUPT, "A part of the submission is missing or cannot be read."
+        ) from None
+    return "sha256:" + content.hexdigest()
+
+
+def unpack(paths: Sequence[Path], target: Path, rules: SubmissionRules) -> Unpacked:
+    """Unpack a tar.gz into an existing empty folder.
+
+    Args:
+        paths: the files that make up the archive, in order.
+        target: gets the taken files, 0644 in folders 0755.
+        rules: the suite's.
+
+    Raises:
+        Refused: `SubmissionMalformed`, `SubmissionTooManyFiles` or `SubmissionTooLarge`.
+        OSError: the target cannot be written.
+    """
+    # A stream of files within the limit is at most this long: their bytes, and for each entry
+    # its headers and padding. Beyond it there is only a bomb.
+    limit = rules.max_bytes + MAX_ENTRIES * 4 * _BLOCK + 4 * MAX_HEADER_BYTES
+    takes = compile_rules(rules)
+    sizes: dict[str, int] = {}
+    folders: set[str] = set()
+    total = skipped = 0
+    for entry in read_tar(_Stream(_gunzip(_chunks(paths), limit))):
+        if not entry.regular:
+            skipped += 1
+            continue
+        total += entry.size
+        if total > rules.max_bytes:
+            raise Refused(
+                SUBMISSION_TOO_LARGE,
+                f"The submission's files hold more than {rules.max_bytes} bytes.",
+            )
+        path = clean_path(entry.name)
+        if path is None or not takes(path) or not _fits(path, sizes, folders):
+            skipped += 1
+            continue
+        if path not in sizes and len(sizes) >= rules.max_files:
+            raise Refused(
+                SUBMISSION_TOO_MANY_FILES,
+                f"The submission has more than {rules.max_files} files.",
+            )
+        sizes[path] = entry.size
+        _write(target, path, entry.read())
+    return Unpacked(files=len(sizes), size=sum(sizes.values()), skipped=skipped)
+
+
+def compile_rules(rules: SubmissionRules) -> Callable[[str], bool]:
+    """Turn include and exclude patterns into one decision.
+
+    In a pattern `**/` is any number of folders, `**` anything, `*` anything but a slash and `?`
+    one character but a slash.
+    """
+    include = [_pattern(glob) for glob in rules.include]
+    exclude = [_pattern(glob) for glob in rules.exclude]
+
+    def takes(path: str) -> bool:
+        return any(each.fullmatch(path) for each in include) and not any(
+            each.fullmatch(path) for each in exclude
+        )
+
+    return takes
+
+
+def _pattern(glob: str) -> re.Pattern[str]:
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    forms = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(forms.get(piece, re.escape(piece)) for piece in pieces))
+
+
+def clean_path(name: bytes) -> str | None:
+    """The path of an entry, relative and without dots; None where it is not to be taken."""
+    try:
+        text = name.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if not text or len(name) > MAX_PATH or text.startswith("/") or not text.isprintable():
+        return None
+    pieces = [piece for piece in text.split("/") if piece not in ("", ".")]
+    if not pieces or ".." in pieces or "\\" in text or text.endswith("/"):
+        return None
+    if any(len(piece.encode("utf-8")) > 255 for piece in pieces):
+        return None
+    return "/".join(pieces)
+
+
+def _fits(path: str, files: dict[str, int], folders: set[str]) -> bool:
+    """Whether no file is in the place of one of its folders, nor a folder in its own."""
+    parents = []
+    at = path.find("/")
+    while at >= 0:
+        parents.append(path[:at])
+        at = path.find("/", at + 1)
+    if path in folders or any(parent in files for parent in parents):
+        return False
+    folders.update(parents)
+    return True
+
+
+def _write(target: Path, path: str, chunks: Iterator[bytes]) -> None:
+    place = target / path
+    place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(place, flags, 0o644)
+    with open(descriptor, "wb") as file:
+        for chunk in chunks:
+            file.write(chunk)
+
+
+def _chunks(paths: Sequence[Path]) -> Iterator[bytes]:
+    for path in paths:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+
+
+def _malformed() -> Refused:
+    return Refused(SUBMISSION_MALFORMED, "The submission is not a gzip-compressed tar archive.")
+
+
+def _gunzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    """Decompress one or more gzip members, in bounded pieces."""
+    total = 0
+    engine = zlib.decompressobj(31)
+    started = False
+    for chunk in chunks:
+        pending = chunk
+        while pending:
+            if engine.eof:
+                if not pending.strip(b"\0"):
+                    break  # padding after the last member
+                engine = zlib.decompressobj(31)
+            try:
+                piece = engine.decompress(pending, _CHUNK)
+            except zlib.error:
+                raise _malformed() from None
+            started = True
+            total += len(piece)
+            if total > limit:
+                raise Refused(
+                    SUBMISSION_TOO_LARGE, "The submission's archive expands beyond its limit."
+                )
+            if piece:
+                yield piece
+            pending = engine.unused_data if engine.eof else engine.unconsumed_tail
+    while started and not engine.eof:
+        try:
+            piece = engine.decompress(b"", _CHUNK)
+        except zlib.error:
+            raise _malformed() from None
+        if not piece:
+            break
+        yield piece
+    if not engine.eof:
+        raise _malformed()
+
+
+class _Stream:
+    """Exact reads from pieces."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = b""
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes: fewer only at the end, b"" there."""
+        while len(self._held) < size:
+            piece = next(self._pieces, b"")
+            if not piece:
+                break
+            self._held += piece
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken
+
+    def exactly(self, size: int) -> bytes:
+        data = self.read(size)
+        if len(data) != size:
+            raise _malformed()
+        return data
+
+    def parts(self, size: int) -> Iterator[bytes]:
+        """Exactly `size` bytes in pieces."""
+        while size:
+            piece = self.exactly(min(size, _CHUNK))
+            size -= len(piece)
+            yield piece
+
+
+class Entry:
+    """One entry; its content is read at most once, before the next entry."""
+
+    def __init__(self, name: bytes, size: int, regular: bool, stream: _Stream) -> None:
+        self.name = name
+        self.size = size
+        self.regular = regular
+        self._stream = stream
+        self._unread = size + -size % _BLOCK
+
+    def read(self) -> Iterator[bytes]:
+        """The content in pieces."""
+        left = self.size
+        for piece in self._stream.parts(left):
+            self._unread -= len(piece)
+            yield piece
+
+    def skip(self) -> None:
+        """Read what is left, padding included."""
+        unread, self._unread = self._unread, 0
+        for _ in self._stream.parts(unread):
+            pass
+
+
+def read_tar(stream: _Stream) -> Iterator[Entry]:
+    """The entries of a ustar, GNU or pax archive.
+
+    Raises:
+        Refused: `SubmissionMalformed` for anything else, or too many entries.
+    """
+    long_name: bytes | None = None
+    pax: dict[bytes, bytes] = {}
+    for count in range(MAX_ENTRIES + 1):
+        header = stream.read(_BLOCK)
+        if not header.strip(b"\0"):
+            if not header and count == 0:
+                raise _malformed()
+            if len(header) not in (0, _BLOCK):
+                raise _malformed()
+            return
+        if len(header) != _BLOCK or not _checks(header):
+            raise _malformed()
+        kind = header[156:157]
+        size = _octal(header[124:136])
+        if kind in (b"L", b"K", b"x", b"g"):
+            if size > MAX_HEADER_BYTES:
+                raise _malformed()
+            body = b"".join(stream.parts(size))
+            stream.exactly(-size % _BLOCK)
+            if kind == b"L":
+                long_name = body.rstrip(b"\0")
+            elif kind == b"x":
+                pax = _pax(body)
+            continue  # a long link target or global header says nothing about a regular file
+        regular = kind in (b"0", b"\0", b"7")
+        name = pax.get(b"path", long_name)
+        if name is None:
+            name = header[:100].split(b"\0", 1)[0]
+            prefix = header[345:500].split(b"\0", 1)[0] if header[257:263] == b"ustar\0" else b""
+            if prefix:
+                name = prefix + b"/" + name
+        if b"size" in pax:
+            size = _decimal(pax[b"size"])
+        if any(key.startswith(b"GNU.sparse") for key in pax):
+            regular = False
+        # Only these kinds carry content; a header of another kind may claim any size.
+        carried = size if kind not in (b"1", b"2", b"3", b"4", b"5", b"6") else 0
+        entry = Entry(name, carried, regular, stream)
+        yield entry
+        entry.skip()
+        long_name, pax = None, {}
+    raise Refused(SUBMISSION_MALFORMED, f"The archive has more than {MAX_ENTRIES} entries.")
+
+
+def _checks(header: bytes) -> bool:
+    expected = _octal(header[148:156])
+    blank = header[:148] + b" " * 8 + header[156:]
+    return expected == sum(blank)
+
+
+def _octal(field: bytes) -> int:
+    if field[0] & 0x80:  # GNU base 256, for sizes that octal cannot hold
+        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
+    digits = field.split(b"\0", 1)[0].strip(b" ")
+    if not digits:
+        return 0
+    if digits.strip(b"01234567"):
+        raise _malformed()
+    return int(digits, 8)
+
+
+def _decimal(text: bytes) -> int:
+    if not text.isdigit() or len(text) > 20:
+        raise _malformed()
+    return int(text)
+
+
+def _pax(body: bytes) -> dict[bytes, bytes]:
+    """Parse records of the form "<length> <key>=<value>" and a newline."""
+    found: dict[bytes, bytes] = {}
+    while body:
+        length, mark, _ = body.partition(b" ")
+        size = _decimal(length) if mark else 0
+        record = body[len(length) + 1 : size]
+        key, equals, value = record.partition(b"=")
+        if size > len(body) or size <= len(length) + 1 or not equals or record[-1:] != b"\n":
+            raise _malformed()
+        found[key] = value[:-1]
+        body = body[size:]
+    return found

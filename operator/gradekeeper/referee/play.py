@@ -1,0 +1,447 @@
+"""One run, in a child of the referee: starts the tests, plays the doubles, judges.
+
+This is where a lane's lines are parsed. The child holds the expectations of its own group and
+knows the lane only through three descriptors; it reports to the referee in `report`'s grammar.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gradekeeper.referee import observations, report
+from gradekeeper.referee.bundle import Test
+from gradekeeper.referee.channel import Channel, Ended, Overflow
+from gradekeeper.referee.judge import TOKEN_PREFIX, Transcript, canonical, difference
+from gradekeeper.referee.observations import Event, LineError, parse_event
+from gradekeeper.referee.report import Report, encode_report
+from gradekeeper.referee.result import (
+    ENDED_EARLY,
+    FAILED,
+    PASSED,
+    TIMED_OUT,
+    VIOLATED,
+)
+from gradekeeper.referee.strictjson import encode_canonical
+
+MAX_CALLS: Final = 128
+"""Calls of doubles in one test."""
+MAX_ENTRIES: Final = 4_000
+MAX_TEST_ELEMENTS: Final = 50_000
+"""Observed values in one test: bounds what a run can make this child remember."""
+
+HOLD_FIRST: Final = 1.0
+"""Seconds that a call is held where the lane cannot say that it is settled, at first,"""
+HOLD_RUN: Final = 0.25
+"""in later tests of a run in which that happened,"""
+HOLD_TEST: Final = 0.05
+"""and later in the same test."""
+SPOT_MIN: Final = 0.2
+SPOT_MAX: Final = 0.6
+"""Bounds of the random time for which one settled hold of a run is kept, listening."""
+
+
+class Violation(Exception):
+    """The lane broke the run protocol; the text is ours."""
+
+
+class Lied(Violation):
+    """Something moved after the lane said that nothing could: it was tampered with."""
+
+
+class _Late(Exception):
+    """The test's time is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test with one draw of inputs.
+
+    Attributes:
+        number: names the case towards the referee.
+        test: what to run.
+        inputs: drawn when pinning.
+        draw: position among the test's draws.
+        expected: right transcripts; None when recording.
+    """
+
+    number: int
+    test: Test
+    inputs: dict[str, str]
+    draw: int
+    expected: Sequence[Transcript] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one child does.
+
+    Attributes:
+        cases: in order.
+        start_seconds: for the process to say hello.
+        test_seconds: for each case.
+        spot_check: whether one hold of this run is kept although it is settled.
+        repeat: for the detail of local gradings.
+    """
+
+    cases: Sequence[Case]
+    start_seconds: float
+    test_seconds: float
+    spot_check: bool
+    repeat: int
+
+
+def random_below(bound: int) -> int:
+    """An unpredictable number from 0 to bound - 1."""
+    return int.from_bytes(os.urandom(8), "big") % bound
+
+
+class Stream:
+    """The events of a run: whole lines, in sequence, of the running case."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._rest = b""
+        self._lines: list[bytes] = []
+        self._seq = 0
+        self.nonce = observations.NO_NONCE
+
+    def next(self, deadline: float) -> Event | None:
+        """The next event; None at the deadline.
+
+        Raises:
+            Violation: a line that is not of the grammar, out of sequence or of another case.
+            Ended: the run ended.
+        """
+        while not self._lines:
+            try:
+                data = self._channel.read(deadline)
+            except Overflow as error:
+                raise Violation(str(error)) from None
+            if data is None:
+                return None
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            self._lines = lines[::-1]
+            if len(self._rest) > observations.MAX_LINE_BYTES:
+                raise Violation("a line is too long")
+        try:
+            event = parse_event(self._lines.pop())
+        except LineError as error:
+            raise Violation(str(error)) from None
+        if event.seq != self._seq:
+            raise Violation("out of sequence")
+        self._seq += 1
+        if event.nonce != self.nonce:
+            raise Violation("of another case")
+        return event
+
+    def is_quiet(self, until: float) -> bool:
+        """Whether nothing at all is heard until then.
+
+        Raises:
+            Ended: the run ended meanwhile.
+        """
+        if self._lines or self._rest:
+            return False
+        try:
+            return self._channel.read(until) is None
+        except Overflow:
+            return False
+
+
+class _CasePlay:
+    """One case from `case` to `done`."""
+
+    def __init__(self, player: "Player", case: Case, *, spot: int) -> None:
+        self._player = player
+        self._case = case
+        self._nonce = os.urandom(8).hex()
+        self._counts: dict[str, int] = {}
+        self._last_call = -1
+        self._held: list[tuple[int, str, str]] = []
+        self._query: int | None = None
+        self._asked: set[int] = set()
+        self._hold_until = 0.0
+        self._fell_back = False
+        self._spot = spot
+        self._elements = 0
+        self.tokens: dict[str, str] = {}
+        self.transcript: Transcript = []
+
+    def play(self) -> None:
+        """Play the case to its end.
+
+        Raises:
+            Violation: the lane broke the protocol.
+            Ended: the run ended before the case did.
+            _Late: the time was used up.
+        """
+        self._deadline = time.monotonic() + self._player.plan.test_seconds
+        self._player.stream.nonce = self._nonce
+        self._player.send(
+            observations.case_line(self._nonce, self._case.test.method, self._case.inputs)
+        )
+        while True:
+            held = bool(self._held)
+            until = min(self._deadline, self._hold_until) if held else self._deadline
+            event = self._player.stream.next(until)
+            now = time.monotonic()
+            if now >= self._deadline:
+                raise _Late
+            if event is None:
+                if held:
+                    self._fall_back()
+                continue
+            if event.kind == observations.DONE:
+                if self._held:
+                    raise Violation("done while a call is open")
+                return
+            self._hear(event)
+
+    def _hear(self, event: Event) -> None:
+        if event.kind == observations.CALL:
+            self._note(["call", event.name, event.value], event.elements)
+            self._call(event)
+        elif event.kind == observations.SETTLED:
+            self._settled(event.number)
+        elif event.kind in (observations.OBS, observations.THREW):
+            self._note([event.kind, event.name, event.value], event.elements)
+        else:
+            raise Violation("hello again")
+
+    def _note(self, entry: list[Any], elements: int) -> None:
+        self._elements += elements
+        self.transcript.append(entry)
+        if len(self.transcript) > MAX_ENTRIES or self._elements > MAX_TEST_ELEMENTS:
+            raise Violation("too many observations")
+
+    def _call(self, event: Event) -> None:
+        if event.number <= self._last_call:
+            raise Violation("a call id does not grow")
+        self._last_call = event.number
+        nth = self._counts.get(event.name, 0)
+        self._counts[event.name] = nth + 1
+        if sum(self._counts.values()) > MAX_CALLS:
+            raise Violation("too many calls")
+        policy = policy_of(self._case.test, event.name, nth)
+        if policy.startswith("hold"):
+            self._held.append((event.number, event.name, policy))
+            if self._query is None:
+                self._ask()
+        else:
+            self._answer(event.number, event.name, policy)
+
+    def _ask(self) -> None:
+        self._query = random_below(1 << 40)
+        self._asked.add(self._query)
+        seconds = HOLD_FIRST
+        if self._fell_back:
+            seconds = HOLD_TEST
+        elif self._player.fell_back:
+            seconds = HOLD_RUN
+        self._hold_until = time.monotonic() + seconds
+        self._player.send(observations.settle_line(self._query))
+
+    def _settled(self, query: int) -> None:
+        if query not in self._asked:
+            raise Violation("settled without a query")
+        if query != self._query or not self._held:
+            return  # withdrawn while the answer was on its way
+        self._spot -= 1
+        if self._spot == 0:
+            self._listen()
+        self._release()
+
+    def _listen(self) -> None:
+        extra = SPOT_MIN + (SPOT_MAX - SPOT_MIN) * random_below(1 << 20) / (1 << 20)
+        self._deadline += extra
+        if not self._player.stream.is_quiet(time.monotonic() + extra):
+            raise Lied("something moved after it was settled")
+
+    def _fall_back(self) -> None:
+        self._fell_back = self._player.fell_back = True
+        self._player.send(observations.unsettle_line())
+        self._release()
+
+    def _release(self) -> None:
+        self._query = None
+        call, method, policy = self._held.pop(random_below(len(self._held)))
+        self._answer(call, method, policy)
+        if self._held:
+            self._ask()
+
+    def _answer(self, call: int, method: str, policy: str) -> None:
+        token = TOKEN_PREFIX + os.urandom(8).hex()
+        self.tokens[token] = method
+        if policy in ("refuse", "hold-refuse"):
+            self._player.send(observations.throw_line(call, token))
+        else:
+            self._player.send(observations.value_line(call, token))
+
+
+def policy_of(test: Test, method: str, nth: int) -> str:
+    """The policy of the nth call (from 0) of a double's method: "ok" unless the test says."""
+    policies = test.policies.get(method)
+    if policies is None:
+        return "ok"
+    return policies[min(nth, len(policies) - 1)]
+
+
+def expected_holds(case: Case) -> int:
+    """How many calls of a case are held if it behaves as pinned."""
+    counts: dict[str, int] = {}
+    holds = 0
+    for kind, name, *_ in (case.expected or [[]])[0]:
+        if kind == "call":
+            nth = counts.get(name, 0)
+            counts[name] = nth + 1
+            holds += policy_of(case.test, name, nth).startswith("hold")
+    return holds
+
+
+class Player:
+    """Plays a plan over a channel.
+
+    Attributes:
+        plan: what is played.
+        stream: the lane's events.
+        fell_back: whether a hold of this run ended without the lane's word.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        channel: Channel,
+        tell: Callable[[Report], None],
+        detail: Callable[[dict[str, Any]], None] | None,
+    ) -> None:
+        self.plan = plan
+        self.stream = Stream(channel)
+        self.fell_back = False
+        self._channel = channel
+        self._tell = tell
+        self._detail = detail
+
+    def send(self, line: bytes) -> None:
+        """Send a line to the lane.
+
+        Raises:
+            Violation: it does not read.
+        """
+        try:
+            self._channel.write(line)
+        except Overflow as error:
+            raise Violation(str(error)) from None
+
+    def play(self) -> None:
+        """Play all cases, or up to the first that ends the run; reports as it goes."""
+        if not self._greet():
+            return
+        spot_case, spot = self._choose_spot()
+        for case in self.plan.cases:
+            self._tell(Report(report.STARTED, case.number))
+            play = _CasePlay(self, case, spot=spot if case is spot_case else 0)
+            outcome, cause, over = self._outcome(case, play)
+            self._tell(Report(report.OUTCOME, case.number, outcome, cause))
+            if over:
+                return
+        try:
+            self.send(observations.bye_line())
+        except Violation:
+            pass  # every case is decided
+        self._tell(Report(report.PLAYED))
+
+    def _greet(self) -> bool:
+        try:
+            event = self.stream.next(time.monotonic() + self.plan.start_seconds)
+        except (Violation, Ended) as error:
+            self._tell(Report(report.ERRORS, text=f"no hello: {error or 'it ended'}"))
+            return False
+        if event is None or event.kind != observations.HELLO:
+            self._tell(Report(report.ERRORS, text="no hello in time"))
+            return False
+        return True
+
+    def _choose_spot(self) -> tuple[Case | None, int]:
+        """The case and the hold in it, from 1, at which this run is spot-checked."""
+        held = [case for case in self.plan.cases if case.test.holds]
+        if not held or not self.plan.spot_check:
+            return None, 0
+        case = held[random_below(len(held))]
+        return case, 1 + random_below(max(1, expected_holds(case)))
+
+    def _outcome(self, case: Case, play: _CasePlay) -> tuple[str, str, bool]:
+        """Play and judge one case: outcome, cause, whether the run is over."""
+        try:
+            play.play()
+        except Lied as lie:
+            self._tell(Report(report.LIED, case.number, text=str(lie)))
+            return VIOLATED, str(lie), True
+        except Violation as violation:
+            self._write_detail(case, VIOLATED, str(violation), None)
+            return VIOLATED, str(violation), True
+        except Ended:
+            self._write_detail(case, ENDED_EARLY, "it ended", None)
+            return ENDED_EARLY, "it ended", True
+        except _Late:
+            self._write_detail(case, TIMED_OUT, "its time was used up", None)
+            return TIMED_OUT, "its time was used up", True
+        outcome, cause, observed = judge_case(case, play.transcript, play.tokens)
+        self._write_detail(case, outcome, cause, observed)
+        return outcome, cause, False
+
+    def _write_detail(
+        self, case: Case, outcome: str, cause: str, observed: Transcript | None
+    ) -> None:
+        if self._detail is not None:
+            self._detail(
+                {
+                    "test": case.test.id,
+                    "repeat": self.plan.repeat,
+                    "draw": case.draw,
+                    "outcome": outcome,
+                    "cause": cause,
+                    "observed": observed,
+                    "expected": case.expected if outcome == FAILED else None,
+                }
+            )
+
+
+def judge_case(
+    case: Case, transcript: Transcript, tokens: dict[str, str]
+) -> tuple[str, str, Transcript | None]:
+    """Compare what was observed with what is right.
+
+    Returns:
+        Outcome, cause ("" where it passed), canonical transcript (None if it was not made).
+    """
+    rules = case.test.rules
+    if case.expected is None:
+        return PASSED, "", canonical(transcript, tokens, rules)
+    # Made for every transcript, right or wrong: how long judging takes tells nothing.
+    observed = canonical(transcript, tokens, rules)
+    first = -1
+    for expected in case.expected:
+        position = difference(observed, expected, rules)
+        if position is None:
+            return PASSED, "", observed
+        first = max(first, position)
+    return FAILED, f"entry {first} differs", observed
+
+
+def play_in_child(plan: Plan, channel: Channel, report_to: int, detail_to: int | None) -> None:
+    """Play a plan in a child process; returns when the child should exit."""
+
+    def tell(line: Report) -> None:
+        os.write(report_to, encode_report(line))
+
+    def detail(document: dict[str, Any]) -> None:
+        assert detail_to is not None
+        os.write(detail_to, encode_canonical(document) + b"\n")
+
+    player = Player(plan, channel, tell, None if detail_to is None else detail)
+    player.play()
+    head = channel.finish_errors()
+    if head:
+        tell(Report(report.ERRORS, text=head.decode("utf-8", "replace")[:2_000]))
