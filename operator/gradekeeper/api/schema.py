@@ -25,7 +25,6 @@ RULES: Final = "x-kubernetes-validations"
 
 DIGEST_PATTERN: Final = r"^sha256:[0-9a-f]{64}$"
 PINNED_IMAGE_PATTERN: Final = r"^[a-zA-Z0-9._:/-]+@sha256:[0-9a-f]{64}$"
-DNS_LABEL_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_NAME_PATTERN: Final = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 PRINTABLE_PATTERN: Final = r"^[ -~]*$"
 OUTCOMES_PATTERN: Final = r"^[PFTXVN]*$"
@@ -76,7 +75,7 @@ def rules(*all_rules: dict[str, Any]) -> dict[str, Any]:
 
 def immutable(what: str) -> dict[str, Any]:
     """The `json_schema_extra` of a field that may not change once the object exists."""
-    return rules(rule("self == oldSelf", f"{what} is immutable: create another object instead"))
+    return rules(rule("self == oldSelf", f"{what} is immutable: create another job instead"))
 
 
 def _pinned(image: str) -> str:
@@ -131,8 +130,8 @@ Cpu = Annotated[
 Memory = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(Mi|Gi)$", max_length=9)]
 """Memory in whole Mi or Gi: a size that is no multiple of a page gets a Pod evicted when full."""
 
-StringMap = Mapping[str, str]
-"""A map of strings; bounded by the field that uses it."""
+StringMap = Mapping[str, Annotated[str, StringConstraints(max_length=253)]]
+"""A map of short strings; the number of entries is bounded by the field that uses it."""
 
 
 def millicores(cpu: str) -> int:

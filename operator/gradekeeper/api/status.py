@@ -7,7 +7,7 @@ can read what a newer operator wrote. For a verdict that code may act on use
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -39,6 +39,7 @@ ReasonWord = Annotated[
 ConditionStatus = Literal["True", "False", "Unknown"]
 
 _ALL_OUTCOMES = "Graded and Rejected carry an outcome for every test"
+_SIGNED = "verdict and attestation are set together"
 _NO_OUTCOMES = "Unjudged carries no tests and no outcomes"
 
 
@@ -88,6 +89,9 @@ def _reason_rule(decision: Decision) -> dict[str, object]:
     )
 
 
+_FINAL_REASONS: Any = [reason.value for reason in Reason if reason.decision is not None]
+
+
 class VerdictStatus(
     StatusModel,
     json_schema_extra=rules(
@@ -112,7 +116,7 @@ class VerdictStatus(
     decision: Decision
     """`Graded`: every test has an outcome. `Rejected`: the submission broke a stated rule and
     counts as failed. `Unjudged`: the platform failed, nothing is said about the submission."""
-    reason: Annotated[Reason, Field(json_schema_extra={"maxLength": 64})]
+    reason: Annotated[Reason, Field(json_schema_extra={"enum": _FINAL_REASONS})]
     """Why, as one word."""
     message: Message = ""
     """Why, as a sentence without any text from the submission."""
@@ -167,7 +171,17 @@ Conditions = Annotated[
 """Conditions by type."""
 
 
-class GradingJobStatus(StatusModel):
+class GradingJobStatus(
+    StatusModel,
+    json_schema_extra=rules(
+        rule("has(self.verdict) == has(self.attestation)", _SIGNED),
+        rule(
+            "!has(self.conditions) || (has(self.verdict) && self.verdict.decision != 'Unjudged')"
+            " || !self.conditions.exists(c, c.type == 'Succeeded' && c.status == 'True')",
+            "Succeeded is True only with a verdict that carries outcomes",
+        ),
+    ),
+):
     """Where a job is, and its verdict once it has one."""
 
     observed_generation: int | None = Field(default=None, ge=0)
