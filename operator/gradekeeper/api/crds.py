@@ -179,7 +179,7 @@ def _crd(
                 "properties": {
                     "apiVersion": {"type": "string", "description": f"`{GROUP}/{VERSION}`."},
                     "kind": {"type": "string", "description": f"`{kind}`."},
-                    "metadata": {"type": "object", "description": "Name, namespace, labels."},
+                    "metadata": {"type": "object"},
                     "spec": structural_schema(spec),
                     "status": structural_schema(status, defaults=False),
                 },
