@@ -1,0 +1,118 @@
+package gradekeeper.kit;
+
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+
+/**
+ * What a driver works at: inputs that the referee drew, doubles that the referee plays, threads, and
+ * observations for the referee to judge.
+ *
+ * <p>A driver never judges and never knows what is expected. All methods may be called from any
+ * thread. After the case has ended, observations are dropped and calls of doubles fail.
+ */
+public final class Desk {
+    /** Thrown by a double whose call the referee refuses. */
+    public static final class Refused extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        Refused(String message) {
+            super(message);
+        }
+    }
+
+    private final Wire wire;
+    private final Wire.Case current;
+    private final List<Thread> actors = new ArrayList<>();
+
+    Desk(Wire wire, Wire.Case current) {
+        this.wire = wire;
+        this.current = current;
+    }
+
+    /**
+     * An input as it was drawn.
+     *
+     * @throws IllegalArgumentException the case has no such input
+     */
+    public String text(String name) {
+        String value = current.inputs.get(name);
+        if (value == null) {
+            throw new IllegalArgumentException("no input " + name);
+        }
+        return value;
+    }
+
+    /** An input as an exact decimal number. */
+    public BigDecimal decimal(String name) {
+        return new BigDecimal(text(name));
+    }
+
+    /** An input as an int. */
+    public int number(String name) {
+        return Integer.parseInt(text(name));
+    }
+
+    /** Observes a value. */
+    public void see(String key, Object value) {
+        // Written before the lock is taken: reading a value may run code of the submission.
+        wire.observe(current, key, Values.write(value));
+    }
+
+    /** Runs code and observes its value or the class of what it throws, one like the other. */
+    public void observe(String key, Callable<?> code) {
+        Object value;
+        try {
+            value = code.call();
+        } catch (Throwable thrown) {
+            wire.observeThrown(current, key, thrown);
+            return;
+        }
+        see(key, value);
+    }
+
+    /** Starts a thread of that name which does the same as {@link #observe}. */
+    public void actor(String name, String key, Callable<?> code) {
+        Thread thread = new Thread(() -> observe(key, code), name);
+        thread.setDaemon(true);
+        synchronized (actors) {
+            actors.add(thread);
+        }
+        thread.start();
+    }
+
+    /** Waits, through interrupts, until every actor has ended. */
+    public void join() {
+        boolean interrupted = false;
+        for (Thread thread = next(); thread != null; thread = next()) {
+            for (boolean ended = false; !ended; ) {
+                try {
+                    thread.join();
+                    ended = true;
+                } catch (InterruptedException interrupt) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private Thread next() {
+        synchronized (actors) {
+            return actors.isEmpty() ? null : actors.remove(0);
+        }
+    }
+
+    /**
+     * Calls a double and waits for the referee's answer.
+     *
+     * @return what the double returns, which may be null
+     * @throws Refused the referee answers with a refusal
+     */
+    public String ask(String method, Object... arguments) {
+        return wire.call(current, method, Values.writeAll(arguments)).await();
+    }
+}

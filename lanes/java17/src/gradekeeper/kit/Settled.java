@@ -1,0 +1,197 @@
+package gradekeeper.kit;
+
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.Set;
+import java.util.concurrent.locks.AbstractOwnableSynchronizer;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Finds out whether anything in this JVM can still move before the referee answers a call.
+ *
+ * <p>Neither source is enough alone. A Java state of WAITING may be out of date the moment it is
+ * read, and the kernel's "sleeping" does not tell a lock from a timer. So Java states are read
+ * between two readings of the kernel: if no task was runnable in either and none was scheduled in
+ * between, then the states belong to one moment.
+ *
+ * <p>The answer errs on the side of "not yet": the referee then releases a call after a fixed time.
+ * Spinning and timed waits for anything but a lock are never settled. Answering too early could not
+ * fail correct code either, it could only miss a race.
+ */
+final class Settled {
+    /** Native threads of HotSpot that run no Java code. The kernel cuts names at 15 characters. */
+    private static final String[] INTERNAL = {
+        "VM Thread", "VM Periodic Tas", "C1 CompilerThre", "C2 CompilerThre", "Sweeper thread",
+        "Monitor Deflati", "Service Thread", "GC Thread#", "G1 ",
+    };
+    /** Lock owners may wait for owners in turn; no honest chain is longer. */
+    private static final int MAX_CHAIN = 64;
+
+    private final Set<Thread> baseline = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final Set<String> internal = new HashSet<>();
+    private final byte[] buffer = new byte[8192];
+    private final Method owner;
+
+    /** To be made before any submitted class is loaded: what runs by now is not the submission's. */
+    Settled() {
+        Method method = null;
+        try {
+            method = AbstractOwnableSynchronizer.class.getDeclaredMethod("getExclusiveOwnerThread");
+            method.setAccessible(true);
+        } catch (ReflectiveOperationException | RuntimeException closed) {
+            method = null; // without --add-opens timed waits for a lock are never settled
+        }
+        owner = method;
+        Collections.addAll(baseline, liveThreads());
+        // By id from now on: a thread that takes such a name later is looked at like any other.
+        for (String task : tasks()) {
+            String name = field(read(task), "Name:");
+            for (String prefix : INTERNAL) {
+                if (name.startsWith(prefix)) {
+                    internal.add(task);
+                }
+            }
+        }
+    }
+
+    /**
+     * Whether nothing moves by itself, seen from a thread of the baseline.
+     *
+     * @param held threads that wait for the referee's answer
+     */
+    boolean check(Set<Thread> held) {
+        String self = ownTask();
+        String before = kernel(self);
+        if (before == null) {
+            return false;
+        }
+        for (Thread thread : liveThreads()) {
+            if (!baseline.contains(thread) && !stuck(thread, held, 0)) {
+                return false;
+            }
+        }
+        return before.equals(kernel(self));
+    }
+
+    private boolean stuck(Thread thread, Set<Thread> held, int chain) {
+        switch (thread.getState()) {
+            case TERMINATED:
+            case BLOCKED: // by a thread that is itself looked at
+            case WAITING: // for a thread that is itself looked at, or held in a double
+                return true;
+            case TIMED_WAITING:
+                Thread other = ownerOf(LockSupport.getBlocker(thread));
+                if (other != null && other != thread && chain < MAX_CHAIN) {
+                    return held.contains(other) || stuck(other, held, chain + 1);
+                }
+                return isIdleWorker(thread.getStackTrace());
+            default: // NEW threads that were not started are not listed at all
+                return false;
+        }
+    }
+
+    private Thread ownerOf(Object blocker) {
+        if (owner == null || !(blocker instanceof AbstractOwnableSynchronizer)) {
+            return null;
+        }
+        try {
+            return (Thread) owner.invoke(blocker);
+        } catch (ReflectiveOperationException unreadable) {
+            return null;
+        }
+    }
+
+    /** A pool's thread that waits for work from another thread, for its keep-alive time at most. */
+    private static boolean isIdleWorker(StackTraceElement[] frames) {
+        boolean idle = false;
+        for (StackTraceElement frame : frames) {
+            String type = frame.getClassName();
+            if (type.contains("DelayedWorkQueue")
+                    || !type.startsWith("java.") && !type.startsWith("jdk.")) {
+                return false;
+            }
+            idle |= type.equals("java.util.concurrent.ThreadPoolExecutor")
+                    && frame.getMethodName().equals("getTask");
+            idle |= type.equals("java.util.concurrent.ForkJoinPool")
+                    && frame.getMethodName().equals("awaitWork");
+        }
+        return idle;
+    }
+
+    private static Thread[] liveThreads() {
+        ThreadGroup group = Thread.currentThread().getThreadGroup();
+        while (group.getParent() != null) {
+            group = group.getParent();
+        }
+        for (int room = group.activeCount() + 16; ; room *= 2) {
+            Thread[] found = new Thread[room];
+            int count = group.enumerate(found, true);
+            if (count < room) { // a full array may have left some out
+                Thread[] threads = new Thread[count];
+                System.arraycopy(found, 0, threads, 0, count);
+                return threads;
+            }
+        }
+    }
+
+    /** Every other task's scheduling counters, or null if one of them is running or about to. */
+    private String kernel(String self) {
+        StringBuilder counters = new StringBuilder();
+        for (String task : tasks()) {
+            if (task.equals(self) || internal.contains(task)) {
+                continue;
+            }
+            String status = read(task);
+            String state = field(status, "State:");
+            if (state.isEmpty() || state.charAt(0) == 'R' || state.charAt(0) == 'D') {
+                return null; // ended while we looked counts as movement
+            }
+            counters.append(task).append(' ');
+            counters.append(field(status, "voluntary_ctxt_switches:")).append(' ');
+            counters.append(field(status, "nonvoluntary_ctxt_switches:")).append(' ');
+        }
+        return counters.toString();
+    }
+
+    private static String[] tasks() {
+        String[] tasks = new File("/proc/self/task").list();
+        return tasks == null ? new String[0] : tasks;
+    }
+
+    private static String ownTask() {
+        try {
+            return new File("/proc/thread-self").getCanonicalFile().getName();
+        } catch (IOException error) {
+            return ""; // then this thread sees itself run, and nothing is ever settled
+        }
+    }
+
+    private String read(String task) {
+        try (FileInputStream file = new FileInputStream("/proc/self/task/" + task + "/status")) {
+            int length = file.read(buffer);
+            return new String(buffer, 0, Math.max(length, 0), StandardCharsets.ISO_8859_1);
+        } catch (IOException ended) {
+            return "";
+        }
+    }
+
+    /** The text after a label at the start of a line, "" if there is none. */
+    private static String field(String status, String label) {
+        int at = status.startsWith(label) ? 0 : status.indexOf("\n" + label) + 1;
+        if (at == 0 && !status.startsWith(label)) {
+            return "";
+        }
+        int from = at + label.length();
+        int to = status.indexOf('\n', from);
+        while (from < status.length() && (status.charAt(from) == '\t' || status.charAt(from) == ' ')) {
+            from++;
+        }
+        return status.substring(from, to < from ? status.length() : to);
+    }
+}
