@@ -1,0 +1,235 @@
+"""From a suite folder to the bundle that is mounted at /suite: deterministic, listed, digested.
+
+docs/protocols.md "Bundle" fixes the layout. The digest of the manifest is the suite's digest, so
+two machines that build the same folder must write the same bytes.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gradekeeper.referee.strictjson import StrictJsonError, encode_canonical, parse_strict
+from gradekeeper.suites.definition import SuiteDefinition, load_suite
+from gradekeeper.suites.errors import DefinitionError
+from gradekeeper.suites.java import build_jar, compile_drivers, find_javac
+from gradekeeper.suites.trees import GOLD, NULL, archive_tree, read_tree, submission_tree
+
+BUNDLE_SCHEMA: Final = "gradekeeper.bundle/v1"
+INDEX_SCHEMA: Final = "gradekeeper.index/v1"
+MANIFEST: Final = "manifest.json"
+INDEX: Final = "index.json"
+_MAX_MANIFEST_BYTES = 4 * 1024 * 1024
+_MAX_PINS_BYTES = 64 * 1024 * 1024
+
+Pins = dict[str, list[dict[str, Any]]]
+"""Full test id -> one element a draw: {"inputs": {name: text}, "transcripts": [[entry, …], …]}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A built bundle.
+
+    Attributes:
+        path: Its folder.
+        digest: The suite digest, `sha256:<hex>` of manifest.json.
+        name: Of the suite.
+        version: Of the suite.
+        index: The bytes of index.json.
+        definition: The suite as the referee sees it (`suite.json`).
+    """
+
+    path: Path
+    digest: str
+    name: str
+    version: str
+    index: bytes
+    definition: Mapping[str, Any]
+
+    @property
+    def index_digest(self) -> str:
+        """`sha256:<hex>` of index.json."""
+        return digest_of(self.index)
+
+
+def digest_of(data: bytes) -> str:
+    """`sha256:<hex>` of the data."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def build_index(definition: SuiteDefinition) -> bytes:
+    """Ordered ids of each task's tests and the places of those that null must fail."""
+    tasks = definition.tests()
+    return encode_canonical(
+        {
+            "schema": INDEX_SCHEMA,
+            "suite": definition.name,
+            "tasks": {task: [test_id for test_id, _ in tests] for task, tests in tasks.items()},
+            "discriminating": {
+                task: [place for place, (_, test) in enumerate(tests) if test.discriminates]
+                for task, tests in tasks.items()
+            },
+        }
+    )
+
+
+def read_pins(folder: Path, definition: SuiteDefinition) -> Pins:
+    """Read `referee/pins/*.json` and check that they fit the definition.
+
+    Raises:
+        DefinitionError: a pin file is missing, damaged or stale; the text says what to run.
+    """
+    pins: Pins = {}
+    hint = f"run `gradekeeper suite pin {folder}` and review the difference"
+    for group in definition.groups:
+        path = folder / "referee" / "pins" / f"{group.name}.json"
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except OSError:
+            raise DefinitionError(f"{path} cannot be read: {hint}") from None
+        except ValueError:
+            raise DefinitionError(f"{path} is not JSON: {hint}") from None
+        expected = [f"{group.name}/{test.id}" for test in group.tests]
+        if not isinstance(document, dict) or sorted(document) != sorted(expected):
+            raise DefinitionError(f"{path} does not list exactly the group's tests: {hint}")
+        for test in group.tests:
+            test_id = f"{group.name}/{test.id}"
+            names = set(group.inputs_of(test))
+            draws = document[test_id]
+            if not isinstance(draws, list) or not draws:
+                raise DefinitionError(f"{path}: {test_id} has no draw: {hint}")
+            for draw in draws:
+                if (
+                    not isinstance(draw, dict)
+                    or draw.keys() != {"inputs", "transcripts"}
+                    or set(draw["inputs"]) != names
+                    or not draw["transcripts"]
+                ):
+                    raise DefinitionError(f"{path}: {test_id} is not as suite.yaml says: {hint}")
+            pins[test_id] = draws
+    return pins
+
+
+def build_bundle(
+    folder: Path | str, out: Path | str, *, kit: Path, pins: Pins | None = None
+) -> Bundle:
+    """Build a bundle.
+
+    Args:
+        folder: The suite folder.
+        out: Where to; an earlier bundle there is replaced, anything else refused.
+        kit: The lane kit's jar, which drivers compile against.
+        pins: Expectations to put in instead of those of the folder; `suite pin` passes none.
+
+    Returns:
+        The bundle.
+
+    Raises:
+        DefinitionError: the folder does not say what it must, or `out` is something else.
+        ToolError: no JDK 17, or drivers or gold do not compile.
+    """
+    root = Path(folder)
+    definition = load_suite(root)
+    expectations = read_pins(root, definition) if pins is None else pins
+    trees = {
+        name: submission_tree(root, definition, _builtin_overlays(root, name))
+        for name in (GOLD, NULL)
+    }
+    classes = compile_drivers(
+        gold=trees[GOLD],
+        source_root=definition.build.source_root,
+        drivers=root / "lane",
+        kit=kit,
+        javac=find_javac(),
+    )
+    for group in definition.groups:
+        if group.driver.replace(".", "/") + ".class" not in classes:
+            raise DefinitionError(f"{root}: group {group.name}: no class {group.driver} came out")
+    index = build_index(definition)
+    files = {
+        "suite.json": encode_canonical(definition.for_referee()),
+        INDEX: index,
+        "lane/drivers.jar": build_jar(classes),
+        "referee/pins.json": encode_canonical(expectations),
+        **{f"submissions/{name}.tar.gz": archive_tree(tree) for name, tree in trees.items()},
+    }
+    if (root / "lane" / "files").is_dir():
+        extra = read_tree(root / "lane" / "files")
+        files |= {f"lane/files/{name}": content for name, (content, _) in extra.items()}
+    manifest = encode_canonical(
+        {
+            "schema": BUNDLE_SCHEMA,
+            "name": definition.name,
+            "version": definition.version,
+            "files": {name: digest_of(content) for name, content in files.items()},
+        }
+    )
+    target = Path(out)
+    _clear(target)
+    _write(target, {**files, MANIFEST: manifest})
+    return Bundle(
+        target,
+        digest_of(manifest),
+        definition.name,
+        definition.version,
+        index,
+        definition.for_referee(),
+    )
+
+
+def load_bundle(path: Path | str) -> Bundle:
+    """Read a bundle and check every file against its manifest.
+
+    Raises:
+        DefinitionError: not a bundle, or a file that is missing, changed or not listed.
+    """
+    root = Path(path)
+    try:
+        manifest = (root / MANIFEST).read_bytes()
+        document = parse_strict(manifest, max_bytes=_MAX_MANIFEST_BYTES)
+        listed = document["files"]
+        present = {
+            file.relative_to(root).as_posix()
+            for file in root.rglob("*")
+            if file.is_file() and file != root / MANIFEST
+        }
+        if document["schema"] != BUNDLE_SCHEMA or present != set(listed):
+            raise DefinitionError(f"{root} has other files than its manifest lists; build it anew")
+        for name, digest in listed.items():
+            if digest_of((root / name).read_bytes()) != digest:
+                raise DefinitionError(f"{root}/{name} was changed after the bundle was built")
+        index = (root / INDEX).read_bytes()
+        definition = parse_strict((root / "suite.json").read_bytes(), max_bytes=_MAX_PINS_BYTES)
+        return Bundle(
+            root, digest_of(manifest), document["name"], document["version"], index, definition
+        )
+    except OSError as error:
+        raise DefinitionError(f"{root} is not a bundle: {error.strerror or error}") from None
+    except (StrictJsonError, KeyError, TypeError, AttributeError):
+        raise DefinitionError(f"{root} is not a bundle: its manifest cannot be read") from None
+
+
+def _builtin_overlays(root: Path, name: str) -> Sequence[str]:
+    if not (root / "submissions" / name).is_dir():
+        raise DefinitionError(f"{root}: there is no folder submissions/{name}")
+    return [name]
+
+
+def _clear(target: Path) -> None:
+    if target.exists():
+        if any(target.iterdir()) and not (target / MANIFEST).is_file():
+            raise DefinitionError(f"{target} exists and is not a bundle; it is left alone")
+        shutil.rmtree(target)
+
+
+def _write(target: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in sorted(files.items()):
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o644)
+    for directory in [target, *(path for path in target.rglob("*") if path.is_dir())]:
+        directory.chmod(0o755)

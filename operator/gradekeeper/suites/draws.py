@@ -1,0 +1,110 @@
+"""Drawing inputs: from a definition and a seed to strings, the same ones on every machine."""
+
+import random
+import runpy
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from gradekeeper.suites.definition import (
+    Cents,
+    Choice,
+    Generated,
+    Group,
+    InputSpec,
+    Integer,
+    Literally,
+    SuiteDefinition,
+    TestDefinition,
+)
+from gradekeeper.suites.errors import DefinitionError
+
+Generator = Callable[[random.Random], str]
+Generators = Mapping[str, Generator]
+
+_LETTERS = "abcdefghijkmnopqrstuvwxyz"  # without l, which reads as 1
+_WORD_LENGTH = 8
+
+
+def load_generators(folder: Path, definition: SuiteDefinition) -> Generators:
+    """Run a suite folder's `generators.py` and take its GENERATORS.
+
+    Raises:
+        DefinitionError: it fails, has no GENERATORS, or lacks one that suite.yaml names.
+    """
+    path = folder / "generators.py"
+    wanted = {
+        spec.generator
+        for _, group, test in definition.every_test()
+        for spec in group.inputs_of(test).values()
+        if isinstance(spec, Generated)
+    }
+    if not wanted:
+        return {}
+    if not path.is_file():
+        raise DefinitionError(
+            f"{folder} has no generators.py, but suite.yaml names {sorted(wanted)}"
+        )
+    try:
+        found = runpy.run_path(str(path)).get("GENERATORS")
+    except Exception as error:
+        raise DefinitionError(f"{path} fails: {type(error).__name__}: {error}") from error
+    if not isinstance(found, dict) or not all(callable(one) for one in found.values()):
+        raise DefinitionError(f"{path} has no GENERATORS of names and functions")
+    missing = sorted(wanted - found.keys())
+    if missing:
+        raise DefinitionError(f"{path} lacks generators that suite.yaml names: {missing}")
+    return found
+
+
+def draw_inputs(
+    suite: str,
+    group: Group,
+    test: TestDefinition,
+    *,
+    draw: int,
+    attempt: int,
+    generators: Generators,
+) -> dict[str, str]:
+    """The inputs of one draw of a test.
+
+    Args:
+        suite: The suite's name; part of the seed.
+        group: The test's group.
+        test: The test.
+        draw: Number of the draw.
+        attempt: Number of the try for this draw; another one gives other inputs.
+        generators: Of the suite.
+
+    Raises:
+        DefinitionError: a generator fails or gives something else than text.
+    """
+    drawn = {}
+    for name, spec in sorted(group.inputs_of(test).items()):
+        seed = f"{suite}/{group.name}/{test.id}/{draw}/{attempt}/{name}"
+        drawn[name] = _draw(spec, random.Random(seed), generators)  # noqa: S311 - reproducible
+    return drawn
+
+
+def _draw(spec: InputSpec, rng: random.Random, generators: Generators) -> str:
+    match spec:
+        case Cents(cents=(low, high)):
+            return f"{Decimal(rng.randint(low, high)) / 100:.2f}"
+        case Integer(integer=(low, high)):
+            return str(rng.randint(low, high))
+        case Choice(choice=texts):
+            return rng.choice(texts)
+        case Literally(literal=text):
+            return text
+        case Generated(generator=name):
+            try:
+                value = generators[name](rng)
+            except Exception as error:
+                raise DefinitionError(
+                    f"generator {name} fails: {type(error).__name__}: {error}"
+                ) from error
+            if not isinstance(value, str):
+                raise DefinitionError(f"generator {name} gives {type(value).__name__}, not text")
+            return value
+        case _:
+            return "".join(rng.choice(_LETTERS) for _ in range(_WORD_LENGTH))

@@ -1,0 +1,174 @@
+"""Submissions of a suite folder: the starting repository and overlays, as deterministic tar.gz.
+
+The archive is not compressed (gzip with stored blocks), so that its digest, which is part of the
+suite's, depends on no version of a compressor.
+"""
+
+import gzip
+import io
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+
+from gradekeeper.api.reasons import Decision, Reason
+from gradekeeper.api.schema import SpecModel
+from gradekeeper.suites.definition import SuiteDefinition, explain, load_suite, load_yaml
+from gradekeeper.suites.errors import DefinitionError
+
+GOLD: Final = "gold"
+NULL: Final = "null"
+_LEFT_OUT = {"build", ".git", "__pycache__", ".gitkeep", ".DS_Store"}
+
+Tree = dict[str, tuple[bytes, bool]]
+"""Path with `/` -> (content, whether its owner may execute it)."""
+
+
+class Generate(SpecModel):
+    """Files that are made instead of kept: `{n}` in path and text counts from 1."""
+
+    count: int = Field(ge=1, le=20_000)
+    path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_./-]*\{n\}[A-Za-z0-9_./-]*$")]
+    text: str = ""
+
+
+class Expectation(SpecModel):
+    """What a scenario's grading must say."""
+
+    decision: Literal[Decision.GRADED, Decision.REJECTED] = Decision.GRADED
+    reason: Reason = Reason.COMPLETED
+    fails: tuple[str, ...] = ()
+    """Globs of full test ids that must not pass; `*` also spans the slash."""
+    except_: tuple[str, ...] = Field(default=(), alias="except")
+    """Globs of ids that must pass although `fails` names them."""
+    others: Literal["pass", "any"] = "pass"
+    """Whether all other tests must pass."""
+
+
+class Scenario(SpecModel):
+    """A submission whose grading is known in advance."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
+    simulates: str = Field(min_length=1)
+    overlays: tuple[str, ...] | None = None
+    """Folders below submissions/, laid over the starting repository in order; default:
+    `scenarios/<name>`."""
+    generate: Generate | None = None
+    parameters: Mapping[str, str] = {}
+    expect: Expectation
+
+    def folders(self) -> tuple[str, ...]:
+        """The overlays, with the default filled in."""
+        return (f"scenarios/{self.name}",) if self.overlays is None else self.overlays
+
+
+class Scenarios(SpecModel):
+    """`submissions/scenarios.yaml`."""
+
+    scenarios: tuple[Scenario, ...]
+
+    @model_validator(mode="after")
+    def _unique(self) -> "Scenarios":
+        names = [scenario.name for scenario in self.scenarios]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"scenarios need names of their own; used twice: {twice}")
+        if {GOLD, NULL} & set(names):
+            raise ValueError("gold and null are submissions of every suite, not scenarios")
+        return self
+
+
+def load_scenarios(folder: Path) -> tuple[Scenario, ...]:
+    """Read a suite folder's scenarios; a suite may have none.
+
+    Raises:
+        DefinitionError: not what it must be, or an overlay that does not exist.
+    """
+    path = folder / "submissions" / "scenarios.yaml"
+    if not path.exists():
+        return ()
+    try:
+        scenarios = Scenarios.model_validate(load_yaml(path)).scenarios
+    except ValidationError as error:
+        raise DefinitionError(explain(path, error)) from None
+    for scenario in scenarios:
+        for overlay in scenario.folders():
+            if not (folder / "submissions" / overlay).is_dir():
+                raise DefinitionError(
+                    f"{path}: {scenario.name}: there is no folder submissions/{overlay}"
+                )
+    return scenarios
+
+
+def read_tree(folder: Path) -> Tree:
+    """Every regular file below a folder, without build output.
+
+    Raises:
+        DefinitionError: the folder holds a link or a special file.
+    """
+    tree: Tree = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if _LEFT_OUT.intersection(name.parts):
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise DefinitionError(f"{path} is neither a file nor a folder")
+        if path.is_file():
+            tree[name.as_posix()] = (path.read_bytes(), bool(path.stat().st_mode & 0o100))
+    return tree
+
+
+def submission_tree(
+    folder: Path,
+    definition: SuiteDefinition,
+    overlays: Sequence[str],
+    generate: Generate | None = None,
+) -> Tree:
+    """The starting repository with overlays of `submissions/` laid over it in order."""
+    tree = read_tree(folder / definition.base)
+    for overlay in overlays:
+        tree.update(read_tree(folder / "submissions" / overlay))
+    if generate is not None:
+        for number in range(1, generate.count + 1):
+            name = PurePosixPath(generate.path.replace("{n}", str(number))).as_posix()
+            tree[name] = (generate.text.replace("{n}", str(number)).encode(), False)
+    return tree
+
+
+def archive_tree(tree: Tree) -> bytes:
+    """One tar.gz, the same bytes for the same files on every machine."""
+    out = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=0, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name in sorted(tree):
+            content, executable = tree[name]
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            member.mode = 0o755 if executable else 0o644
+            archive.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def build_submission(folder: Path | str, name: str) -> bytes:
+    """The complete submission `gold`, `null` or a scenario's, as tar.gz.
+
+    Raises:
+        DefinitionError: the suite has no such submission.
+    """
+    root = Path(folder)
+    definition = load_suite(root)
+    if name in (GOLD, NULL):
+        if not (root / "submissions" / name).is_dir():
+            raise DefinitionError(f"{root}: there is no folder submissions/{name}")
+        return archive_tree(submission_tree(root, definition, [name]))
+    for scenario in load_scenarios(root):
+        if scenario.name == name:
+            return archive_tree(
+                submission_tree(root, definition, scenario.folders(), scenario.generate)
+            )
+    known = [GOLD, NULL, *(scenario.name for scenario in load_scenarios(root))]
+    raise DefinitionError(f"{root} has no submission {name!r}; it has {', '.join(known)}")
