@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from gradekeeper.control.errors import SettingsError
+from gradekeeper.control.plan import Policy
+from gradekeeper.pods.build import PodSettings
 
 PREFIX = "GRADEKEEPER_"
 
@@ -77,8 +79,18 @@ class Settings:
     """CPU requests as a share of the limits, 1 to 100. Below 100 Pods are Burstable and preferred
     victims of a node that runs out of memory; the QoS class is a signed fact."""
 
-    service_account: str = ""
-    """Service account of grading Pods, one without any right; "" for the namespace's default."""
+    user_namespaces_available: bool = True
+    """Whether the nodes have user namespaces. False puts `preferred` into its fallback, uids of
+    their own for each Pod; `required` ignores it."""
+
+    service_account: str = "default"
+    """Service account of grading Pods, one without any right; no token of it is mounted."""
+
+    runtime_class_name: str | None = None
+    """RuntimeClass of grading Pods whose suite names none."""
+
+    priority_class_name: str | None = None
+    """Priority class of grading Pods. Without one, or with a low one, they may be preempted."""
 
     image_pull_secrets: tuple[str, ...] = ()
     """Names of pull secrets for grading Pods, comma separated."""
@@ -173,6 +185,31 @@ def _parse(name: str, text: str, kind: object) -> object:
     except ValueError:
         raise SettingsError(f"{name} must be a number") from None
     return Path(text) if kind is Path else text
+
+
+def pod_settings(settings: Settings) -> PodSettings:
+    """Return what the installation says about all its grading Pods."""
+    return PodSettings(
+        user_namespaces=settings.user_namespaces,
+        user_namespaces_available=settings.user_namespaces_available,
+        service_account=settings.service_account,
+        image_pull_policy=settings.image_pull_policy,
+        image_pull_secrets=settings.image_pull_secrets,
+        cpu_request_percent=settings.cpu_request_percent,
+        runtime_class_name=settings.runtime_class_name,
+        priority_class_name=settings.priority_class_name,
+    )
+
+
+def plan_policy(settings: Settings) -> Policy:
+    """Return what plans for jobs depend on."""
+    return Policy(
+        attempt_backoff=settings.attempt_backoff_seconds,
+        quota_patience=settings.quota_patience_seconds,
+        pending_patience=settings.pending_patience_seconds,
+        waiting_patience=settings.waiting_patience_seconds,
+        failed_pod_retention=settings.failed_pod_retention_seconds,
+    )
 
 
 def _check(settings: Settings) -> None:
