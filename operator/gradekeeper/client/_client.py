@@ -54,6 +54,8 @@ from gradekeeper.verdicts.verify import VerificationFailed, verify_verdict
 log = logging.getLogger(__name__)
 
 _MERGE_PATCH: Final = "application/merge-patch+json"
+_Key = tuple[str | None, str | None, float]
+"""What two clients must have in common to share a connection: kubeconfig, context, patience."""
 _LAST_WORD_SECONDS: Final = 10.0
 """For the last read and the delete once the patience is over."""
 
@@ -95,7 +97,8 @@ class GradingClient:
         kubeconfig: As `KUBECONFIG`; default that, `~/.kube/config`, or the Pod's service account.
         context: Context of the kubeconfig.
         max_submissions: Submissions that are packed and sent at the same time; the others queue.
-        connection: Use this open connection, and leave it open.
+        retry_for: Seconds for which temporary failures of one request are retried.
+        connection: Use this open connection, and leave it open; the settings above are ignored.
     """
 
     def __init__(
@@ -106,11 +109,12 @@ class GradingClient:
         kubeconfig: str | None = None,
         context: str | None = None,
         max_submissions: int = 8,
+        retry_for: float = 60.0,
         connection: Connection | None = None,
     ) -> None:
         self._public_keys = tuple(public_keys)
         self._namespace = namespace
-        self._key = (kubeconfig, context)
+        self._key = (kubeconfig, context, retry_for)
         self._given = connection
         self._shared: _Shared | None = None
         self._sending = asyncio.Semaphore(max_submissions)
@@ -510,11 +514,9 @@ def verify_job(
 class _Shared:
     """A connection and its hubs, shared by the clients of an event loop with the same settings."""
 
-    _all: ClassVar[
-        weakref.WeakKeyDictionary[
-            asyncio.AbstractEventLoop, dict[tuple[str | None, str | None], _Shared]
-        ]
-    ] = weakref.WeakKeyDictionary()
+    _all: ClassVar[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, _Shared]]] = (
+        weakref.WeakKeyDictionary()
+    )
 
     def __init__(self, connection: Connection, *, owned: bool) -> None:
         self.connection = connection
@@ -524,14 +526,17 @@ class _Shared:
         self._ready = asyncio.Lock()
 
     @classmethod
-    async def acquire(cls, key: tuple[str | None, str | None], given: Connection | None) -> _Shared:
+    async def acquire(cls, key: _Key, given: Connection | None) -> _Shared:
         if given is not None:
             shared = cls(given, owned=False)
             shared._users = 1
             return shared
         registry = cls._all.setdefault(asyncio.get_running_loop(), {})
         shared = registry.get(key) or cls(
-            Connection(functools.partial(load_settings, kubeconfig=key[0], context=key[1])),
+            Connection(
+                functools.partial(load_settings, kubeconfig=key[0], context=key[1]),
+                retry_for=key[2],
+            ),
             owned=True,
         )
         registry[key] = shared

@@ -20,7 +20,6 @@ from gradekeeper.api.spec import (
     Builtin,
     GradingJobSpec,
     Submission,
-    SuiteRef,
     Untransportable,
 )
 from gradekeeper.client._connection import Manifest
@@ -146,18 +145,20 @@ def build_spec(
     else:
         submission = Submission.model_validate({"builtin": request.submission})
     optional = {
-        "attempt_deadline_seconds": request.attempt_deadline,
-        "retry_limit": request.retry_limit,
-        "ttl_seconds_after_finished": request.ttl,
+        "attemptDeadlineSeconds": request.attempt_deadline,
+        "retryLimit": request.retry_limit,
+        "ttlSecondsAfterFinished": request.ttl,
     }
-    return GradingJobSpec(
-        suite_ref=SuiteRef(name=request.suite),
-        task=request.task,
-        submission=submission,
-        nonce=request.nonce,
-        group=request.group,
-        parameters=dict(request.parameters),
-        **{key: value for key, value in optional.items() if value is not None},  # type: ignore[arg-type]
+    return GradingJobSpec.model_validate(
+        {
+            "suiteRef": {"name": request.suite},
+            "task": request.task,
+            "submission": submission,
+            "nonce": request.nonce,
+            "group": request.group,
+            "parameters": dict(request.parameters),
+            **{key: value for key, value in optional.items() if value is not None},
+        }
     )
 
 

@@ -1,0 +1,103 @@
+"""The entry point `app`: collects the commands and turns errors into one line."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from gradekeeper import __version__
+from gradekeeper.cli import _cluster, _keys, _verify
+from gradekeeper.cli._errors import CliError
+
+_SUITE: Final = "suite"
+
+
+class _Commands(TyperGroup):
+    """Loads `suite` when it is used, and reports every error in one line."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *([_SUITE] if _has_suite() else [])]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name != _SUITE or not _has_suite():
+            return super().get_command(ctx, cmd_name)
+        from gradekeeper.suites.cli import app as suite_app
+
+        command = typer.main.get_command(suite_app)
+        command.name = _SUITE
+        return command
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run; with `standalone_mode` leave with the exit code, as click does."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except CliError as error:
+            _fail(str(error), error.code)
+        except typer.Abort:
+            _fail("aborted", 1)
+        except Exception as error:
+            # typer brings its own copy of click; every usage error there has these two.
+            message, status = getattr(error, "format_message", None), getattr(error, "exit_code", 1)
+            if message is None:
+                raise
+            context = getattr(error, "ctx", None)
+            hint = f" See `{context.command_path} --help`." if context is not None else ""
+            _fail(message() + hint, status)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _has_suite() -> bool:
+    return importlib.util.find_spec("gradekeeper.suites.cli") is not None
+
+
+def _fail(message: str, code: int) -> None:
+    print("error:", " ".join(message.split()), file=sys.stderr)
+    sys.exit(code)
+
+
+app = typer.Typer(
+    name="gradekeeper",
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Grade untrusted code on Kubernetes and verify the signed verdicts."""
+
+
+_cluster.register(app)
+app.command("verify")(_verify.verify)
+app.add_typer(_keys.app, name="keys")
