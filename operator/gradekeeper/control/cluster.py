@@ -34,6 +34,7 @@ Manifest = dict[str, Any]
 
 MERGE_PATCH = "application/merge-patch+json"
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_ONLY_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 PAGE = 500
 REQUEST_SECONDS = 30.0
 MAX_PAUSE_SECONDS = 60.0
@@ -78,13 +79,14 @@ class Cluster:
         await self._client.aclose()
 
     async def list_pages(
-        self, collection: str, *, label_selector: str = ""
+        self, collection: str, *, label_selector: str = "", metadata_only: bool = False
     ) -> AsyncIterator[tuple[list[Manifest], str]]:
         """List a collection in pages.
 
         Args:
             collection: path such as `/api/v1/namespaces/x/pods`.
             label_selector: the server's filter, "" for none.
+            metadata_only: list metadata alone, which is all that finding a difference needs.
 
         Yields:
             The page's items and the list's resourceVersion (the same for all pages).
@@ -96,7 +98,8 @@ class Cluster:
                 params["labelSelector"] = label_selector
             if token:
                 params["continue"] = token
-            page = await self._request("list", "GET", collection, params=params)
+            accept = METADATA_ONLY_LIST if metadata_only else "application/json"
+            page = await self._request("list", "GET", collection, params=params, accept=accept)
             meta = page.get("metadata") or {}
             yield page.get("items") or [], str(meta.get("resourceVersion", ""))
             token = meta.get("continue") or ""

@@ -51,28 +51,30 @@ class Note(NamedTuple):
 
 
 def build_event(note: Note, api_version: str, instance: str, now: datetime) -> Manifest:
-    """Build the `events.k8s.io/v1` Event of a note."""
-    stamp = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    """Build the core `v1` Event of a note."""
+    stamp = now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
-        "apiVersion": "events.k8s.io/v1",
+        "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
             "name": f"{note.name[:200]}.{uuid.uuid4().hex[:16]}",
             "namespace": note.namespace,
         },
-        "eventTime": stamp,
         "type": note.type,
         "reason": note.reason,
-        "action": "Grade" if note.kind == "GradingJob" else "Admit",
-        "note": note.message[:1024],
-        "regarding": {
+        "message": note.message[:1024],
+        "involvedObject": {
             "apiVersion": api_version,
             "kind": note.kind,
             "namespace": note.namespace,
             "name": note.name,
             "uid": note.uid,
         },
-        "reportingController": f"gradekeeper.dev/{COMPONENT}",
+        "firstTimestamp": stamp,
+        "lastTimestamp": stamp,
+        "count": 1,
+        "source": {"component": COMPONENT},
+        "reportingComponent": f"gradekeeper.dev/{COMPONENT}",
         "reportingInstance": instance[:128] or COMPONENT,
     }
 
@@ -123,9 +125,7 @@ class Recorder:
             await self._turn()
             body = build_event(note, self._api_version, self._instance, datetime.now(UTC))
             try:
-                await self._cluster.create(
-                    f"/apis/events.k8s.io/v1/namespaces/{note.namespace}/events", body
-                )
+                await self._cluster.create(f"/api/v1/namespaces/{note.namespace}/events", body)
             except Retryable:
                 self._metrics.events_dropped.inc()
             except ClusterError as error:
