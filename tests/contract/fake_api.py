@@ -18,6 +18,7 @@ import uuid
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
@@ -45,6 +46,9 @@ KINDS = (
     Kind("/api/v1", "configmaps", "ConfigMap"),
     Kind("/api/v1", "pods", "Pod"),
     Kind("/api/v1", "events", "Event"),
+    # kopf asks whether these exist, and then leaves them alone.
+    Kind("/api/v1", "namespaces", "Namespace"),
+    Kind("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition"),
 )
 
 
@@ -85,6 +89,8 @@ class FakeApi:
         self._watches: set[asyncio.Event] = set()
         self._faults: list[Fault] = []
         self._seen = asyncio.Condition()
+        self._asked = asyncio.Event()
+        self.opened_watches = 0
         self.url = ""
 
     @contextlib.asynccontextmanager
@@ -142,6 +148,22 @@ class FakeApi:
         async with self._seen:
             await self._seen.wait_for(lambda: sum(text in line for line in self.log) >= count)
 
+    async def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds; looked at after each change and each request."""
+        while not holds():
+            changed = asyncio.ensure_future(self._changed.wait())
+            asked = asyncio.ensure_future(self._asked.wait())
+            try:
+                await asyncio.wait({changed, asked}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changed.cancel()
+                asked.cancel()
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """Set at the next change of any object."""
+        return self._changed
+
     @property
     def open_watches(self) -> int:
         return len(self._watches)
@@ -162,7 +184,7 @@ class FakeApi:
             "namespace": namespace,
             "uid": str(uuid.uuid4()),
             "generation": 1,
-            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "creationTimestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         obj.pop("status", None)
         return self._store("ADDED", plural, namespace, obj)
@@ -220,6 +242,10 @@ class FakeApi:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    def _mark_asked(self) -> None:
+        self._asked.set()
+        self._asked = asyncio.Event()
+
     # HTTP.
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -228,6 +254,7 @@ class FakeApi:
         async with self._seen:
             self.log.append(line)
             self._seen.notify_all()
+        self._mark_asked()
         if self.token is not None and request.headers.get("authorization") != self.token:
             return _status(401, "Unauthorized", "the token is not valid")
         fault = next((f for f in self._faults if f.times and f.matches(request)), None)
@@ -314,6 +341,8 @@ class FakeApi:
             return response
         cut = asyncio.Event()
         self._watches.add(cut)
+        self.opened_watches += 1
+        self._mark_asked()
         seconds = float(request.query.get("timeoutSeconds") or 3600)
         try:
             async with asyncio.timeout(seconds):

@@ -74,6 +74,7 @@ async def operate(settings: Settings) -> None:
     async def engine_when_probed() -> None:
         # No Pod may exist whose probe nobody could have answered.
         await probe_open.wait()
+        await asyncio.sleep(settings.probe_margin_seconds)
         await engine.run()
 
     async def kopf_when_synced() -> None:

@@ -1,0 +1,33 @@
+"""The operator as a whole: real process, real kopf watches, real HTTP; small API server and kubelet."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from contract.world import JOBS, NS, a_world, submit
+from gradekeeper.verdicts.signing import envelope_from_attestation
+from gradekeeper.verdicts.verify import verify_verdict
+
+pytestmark = pytest.mark.timeout(120)
+
+
+async def test_a_submission_becomes_a_signed_verdict(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        await world.operator.start()
+        await world.ready()
+        submit(world.api, "one")
+        (job,) = await world.settle("one")
+        status = job["status"]
+        assert status["verdict"]["decision"] == "Graded"
+        assert status["verdict"]["tests"] == {"total": 4, "passed": 4, "failed": 0}
+        found = verify_verdict(
+            envelope_from_attestation(status["attestation"]),
+            [world.public_pem],
+            nonce="nonce-one",
+            digest=job["spec"]["submission"]["digest"],
+            job_uid=job["metadata"]["uid"],
+        )
+        assert found.statement["predicate"]["isolation"]["qosClass"] == "Guaranteed"
