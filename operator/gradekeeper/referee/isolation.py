@@ -19,29 +19,139 @@ MAX_PROBE_BYTES: Final = 32 * 1024
 CONNECT_SECONDS: Final = 0.25
 """How long one connection may stay unanswered before it counts as dropped."""
 DENIALS_NEEDED: Final = 2
-"""A kernel answers within a millisecond or not at all: two silent attempts in a row are a policy."""
+"""A kernel answers within a millisecond: two silent attempts in a row are a policy."""
 
 IDENTITY_MAP: Final = "0 0 4294967295"
+"""The uid map of a process without a user namespace of its own."""
+
+EPERM_CALLS: Final = """
+    socket_inet socket_inet6 socket_inet_udp socket_netlink socket_packet socket_vsock socket_alg
+    socketpair_inet ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp
+    prlimit64_other sched_setscheduler_other sched_setparam_other sched_setattr_other
+    sched_setaffinity_other setpriority ioprio_set move_pages migrate_pages shmget shmat shmctl
+    shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl mq_open mq_unlink
+    mq_timedsend mq_timedreceive mq_notify mq_getsetattr memfd_create memfd_secret keyctl add_key
+    request_key io_uring_setup io_uring_enter io_uring_register userfaultfd perf_event_open bpf
+    unshare setns mount umount2 pivot_root chroot open_tree move_mount mount_setattr fsopen
+    fsconfig fsmount fspick clone_newuser clone_newns clone_newuts clone_newipc clone_newpid
+    clone_newnet clone_newcgroup
+""".split()
+DENIED: Final[Mapping[str, str]] = {**dict.fromkeys(EPERM_CALLS, "EPERM"), "clone3": "ENOSYS"}
+FOREIGN: Final = ("i386", "x32")
+"""Foreign system call entries, which kill; only an x86 machine has them."""
+CLOSED: Final = ("proc1_environ", "proc1_mem", "proc1_maps", "proc1_fd", "proc1_oom")
+"""laned's own files below /proc/1, which its children may not open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class Profile:
     """What the lane must look like.
 
     Attributes:
-        uid: of a lane child; None: any (local engine).
+        name: "pod", or "local" for the local engine, which cannot hide a machine's own devices.
+        uid: of a lane child.
         user_namespace: whether one is required.
         writable: exactly the places that a lane child can write.
-        denied: exactly the calls that must fail, with the errno each must give.
     """
 
-    uid: int | None
+    name: str
+    uid: int
     user_namespace: bool
     writable: Sequence[str]
-    denied: Mapping[str, str]
 
 
-DENIED: Final[Mapping[str, str]] = {}
+WRITABLE: Final = ("/scratch",)
+"""Beside it only devices that keep nothing: see `DEVICES`."""
+DEVICES: Final = frozenset(
+    {
+        "/dev/full",
+        "/dev/null",
+        "/dev/ptmx",
+        "/dev/pts/ptmx",
+        "/dev/random",
+        "/dev/tty",
+        "/dev/urandom",
+        "/dev/zero",
+    }
+)
+
+
+def profile(*, local: bool, uid: int, user_namespace: bool) -> Profile:
+    """The profile of a grading Pod or of the local engine."""
+    return Profile("local" if local else "pod", uid, user_namespace or local, WRITABLE)
+
+
+def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
+    """Compare what laneprobe saw with what must hold.
+
+    Returns:
+        Short texts of ours, empty if the lane is isolated. A fact that is missing differs.
+    """
+    wanted: dict[str, Any] = {
+        "uid": expected.uid,
+        "gid": expected.uid,
+        "cap_eff": "0",
+        "cap_prm": "0",
+        "cap_bnd": "0",
+        "cap_amb": "0",
+        "no_new_privs": 1,
+        "seccomp": 2,
+        "root_readonly": True,
+        "token": False,
+    }
+    found = [name for name, value in wanted.items() if not _same(facts.get(name), value)]
+    groups = facts.get("groups")
+    if type(groups) is not list or any(group != expected.uid for group in groups):
+        found.append("groups")
+    if expected.user_namespace and facts.get("uid_map") in (None, IDENTITY_MAP):
+        found.append("no user namespace")
+    writable = facts.get("writable")
+    if type(writable) is not list or facts.get("writable_incomplete"):
+        found.append("writable places are unknown")
+    else:
+        extra = [place for place in writable if place not in DEVICES | set(expected.writable)]
+        found += [f"another writable place ({len(extra)})"] if extra else []
+        found += [
+            f"{place} is not writable" for place in expected.writable if place not in writable
+        ]
+    denied = facts.get("denied")
+    denied = denied if type(denied) is dict else {}
+    found += [f"{call} is not denied" for call, code in DENIED.items() if denied.get(call) != code]
+    if os.uname().machine == "x86_64":
+        found += [f"{entry} is open" for entry in FOREIGN if denied.get(entry) != "SIGSYS"]
+    found += [f"{name} can be opened" for name in CLOSED if facts.get(name) in (None, "OPEN")]
+    return found
+
+
+def _same(observed: Any, wanted: Any) -> bool:
+    return type(observed) is type(wanted) and bool(observed == wanted)
+
+
+def summary(
+    facts: Mapping[str, Any], expected: Profile, network: "NetworkProbe | None"
+) -> dict[str, Any]:
+    """The facts that go into the result, bounded in size and free of text from the lane."""
+    denied = facts.get("denied")
+    found: dict[str, Any] = {
+        "profile": expected.name,
+        "uid": _number(facts.get("uid")),
+        "userNamespace": facts.get("uid_map") not in (None, IDENTITY_MAP),
+        "noNewPrivileges": _same(facts.get("no_new_privs"), 1),
+        "seccomp": _same(facts.get("seccomp"), 2),
+        "capabilities": facts.get("cap_eff") != "0" or facts.get("cap_bnd") != "0",
+        "rootReadonly": facts.get("root_readonly") is True,
+        "token": facts.get("token") is not False,
+        "deniedCalls": len(denied) if type(denied) is dict else 0,
+        "network": "not probed",
+        "probedAt": round(time.time(), 1),
+    }
+    if network is not None:
+        found.update(network.facts)
+    return found
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int else None
 
 
 def read_probe(output: bytes) -> dict[str, Any] | None:
@@ -133,10 +243,3 @@ class NetworkProbe:
             "networkAnswer": how,
             "probedAt": round(time.time(), 1),
         }
-
-
-def referee_facts() -> dict[str, Any]:
-    """What the referee sees of its own user namespace."""
-    with open("/proc/self/uid_map", encoding="ascii") as file:
-        mapping = " ".join(file.read().split())
-    return {"refereeUid": os.getuid(), "refereeUidMap": mapping}

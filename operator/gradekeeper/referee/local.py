@@ -24,12 +24,29 @@ Signatures, which others code against::
 `index.json` need not exist. Sources that do not compile give `Recording.compiled == False`.
 """
 
+import glob
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from gradekeeper.referee.result import RefereeResult
+from gradekeeper.referee.bundle import MANIFEST, suite_digest
+from gradekeeper.referee.job import BUILTINS, SCHEMA, VARIABLE
+from gradekeeper.referee.result import NOT_RUN, RefereeResult, ResultError, parse_result
+
+LANE_UID: Final = 10003
+HOST_UID: Final = 23003
+"""Who root becomes to run a lane: root has no process limit, not even in a user namespace."""
+SCRATCH_BYTES: Final = 64 * 1024 * 1024
 
 
 class LocalError(RuntimeError):
@@ -58,10 +75,90 @@ class LocalLane:
     def from_environment(cls) -> "LocalLane":
         """Read GRADEKEEPER_LANES (a folder with laned, laneprobe, kit.jar) and JAVA_HOME.
 
+        Without them: `build/lanes` of the working directory, and the JDK of the `java` on PATH.
+
         Raises:
             LocalError: a part is missing; the sentence says which, and how to build it.
         """
-        raise NotImplementedError
+        folder = Path(os.environ.get("GRADEKEEPER_LANES", "build/lanes")).resolve()
+        java = shutil.which("java")
+        home = os.environ.get("JAVA_HOME") or (java and Path(java).resolve().parent.parent)
+        bubblewrap = shutil.which("bwrap")
+        if not home or not (Path(home) / "bin" / "java").exists():
+            raise LocalError("No JDK was found: set JAVA_HOME to a JDK 17.")
+        if not bubblewrap:
+            raise LocalError("bwrap was not found: install bubblewrap.")
+        lane = cls(
+            laned=folder / "laned",
+            kit=folder / "kit.jar",
+            java_home=Path(home).resolve(),
+            laneprobe=folder / "laneprobe",
+            bubblewrap=Path(bubblewrap),
+        )
+        for part in (lane.laned, lane.kit, lane.laneprobe):
+            if not part.is_file():
+                raise LocalError(
+                    f"{part} does not exist: build it by `make -C lanes OUT=../build/lanes`, "
+                    "or set GRADEKEEPER_LANES to the folder that has it."
+                )
+        return lane
+
+    def command(self, work: Path) -> list[str]:
+        """The command that runs laned as PID 1 of a lane like that of a Pod.
+
+        Args:
+            work: an empty folder that the lane's user can enter; gets `lane` and copies of the
+                tools, so that nothing else of this machine need be readable to that user.
+
+        Returns:
+            The command. The lane sees the programs of /usr and the JDK, no home and no checkout:
+            expectations may lie there.
+        """
+        tools = work / "tools"
+        (work / "lane").mkdir(mode=0o755)
+        tools.mkdir(mode=0o755)
+        for source, name in (
+            (self.laned, "laned"),
+            (self.laneprobe, "laneprobe"),
+            (self.kit, "kit.jar"),
+        ):
+            shutil.copyfile(source, tools / name)
+            (tools / name).chmod(0o755)
+        become = ["setpriv", f"--reuid={HOST_UID}", f"--regid={HOST_UID}", "--clear-groups"]
+        seen = [
+            folder
+            for folder in ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/share")
+            if os.path.isdir(folder)
+        ]
+        seen += [path for path in ("/etc/ld.so.cache", "/etc/alternatives") if os.path.exists(path)]
+        seen += sorted(glob.glob("/etc/java-*"))
+        home = str(self.java_home)
+        if not any(home.startswith(folder + "/") for folder in seen):
+            seen.append(home)
+        binds = [word for path in seen for word in ("--ro-bind", path, path)]
+        for link in ("/bin", "/lib", "/lib64", "/lib32"):
+            if os.path.islink(link):
+                binds += ["--symlink", os.readlink(link), link]
+            elif os.path.isdir(link):
+                binds += ["--ro-bind", link, link]
+        return [
+            *(become if os.getuid() == 0 else []),
+            *(str(self.bubblewrap), "--unshare-all", "--unshare-user", "--as-pid-1"),
+            *("--die-with-parent", "--cap-drop", "ALL", "--clearenv"),
+            *("--uid", str(LANE_UID), "--gid", str(LANE_UID)),
+            *binds,
+            *("--proc", "/proc", "--dev", "/dev"),
+            *("--size", str(1 << 20), "--tmpfs", "/dev/shm", "--remount-ro", "/dev/shm"),
+            *("--remount-ro", "/dev"),
+            *("--ro-bind", str(work / "lane"), "/lane"),
+            *("--ro-bind", str(tools / "laned"), "/usr/local/bin/laned"),
+            *("--ro-bind", str(tools / "laneprobe"), "/usr/local/bin/laneprobe"),
+            *("--ro-bind", str(tools / "kit.jar"), "/opt/gradekeeper/kit.jar"),
+            *("--symlink", home, "/opt/gradekeeper/java"),
+            *("--size", str(SCRATCH_BYTES), "--perms", "1777", "--tmpfs", "/scratch"),
+            *("--remount-ro", "/"),
+            *("/usr/local/bin/laned", "/lane/laned.sock"),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +237,36 @@ def grade_local(
     Raises:
         LocalError: the referee ended without a result message, or the time was used up.
     """
-    raise NotImplementedError
+    with _Session(bundle_dir, submission, lane) as session:
+        result, log = session.run(
+            task=task,
+            parameters=parameters or {},
+            nonce=nonce,
+            layout={"draw": draw},
+            timeout_seconds=timeout_seconds,
+        )
+        details = session.details()
+    tests: tuple[TestDetail, ...] = ()
+    if result.outcomes is not None:
+        index = json.loads((bundle_dir / "index.json").read_bytes())
+        tests = tuple(
+            _graded_test(test, outcome, details.get(test, []))
+            for test, outcome in zip(index["tasks"][task], result.outcomes, strict=True)
+        )
+    return LocalGrading(result, tests, log)
+
+
+def _graded_test(test: str, outcome: str, runs: Sequence[Mapping[str, Any]]) -> TestDetail:
+    """Put together what the runs of one test left; the run that decided its outcome tells why."""
+    decisive = next((run for run in runs if run["outcome"] == outcome and outcome != "P"), None)
+    return TestDetail(
+        id=test,
+        outcome=outcome,
+        cause=decisive["cause"] if decisive else "",
+        draws=tuple(run["draw"] for run in runs),
+        observed=decisive["observed"] if decisive else None,
+        expected=decisive["expected"] if decisive else None,
+    )
 
 
 def record(
@@ -165,4 +291,179 @@ def record(
     Raises:
         LocalError: the referee failed, or the submission was rejected.
     """
-    raise NotImplementedError
+    with _Session(bundle_dir, submission, lane) as session:
+        wanted = session.work / "record.json"
+        wanted.write_text(
+            json.dumps({"repeats": repeats, "inputs": {k: list(v) for k, v in inputs.items()}})
+        )
+        result, log = session.run(
+            task="",
+            parameters={},
+            nonce="record",
+            layout={"record": str(wanted)},
+            timeout_seconds=timeout_seconds,
+        )
+        details = session.details()
+    if result.outcomes is None or result.reason not in ("Completed", "DoesNotCompile", "LaneLost"):
+        raise LocalError(f"Nothing was recorded: {result.message}")
+    transcripts: dict[str, list[list[Recorded]]] = {}
+    for test, draws in inputs.items():
+        runs = details.get(test, [])
+        transcripts[test] = [
+            [_recorded(runs, draw, repeat) for repeat in range(repeats)]
+            for draw in range(len(draws))
+        ]
+    return Recording(result.reason != "DoesNotCompile", transcripts, log)
+
+
+def _recorded(runs: Sequence[Mapping[str, Any]], draw: int, repeat: int) -> Recorded:
+    for run in runs:
+        if run["draw"] == draw and run["repeat"] == repeat:
+            return Recorded(run["outcome"], run["cause"], run["observed"])
+    return Recorded(NOT_RUN, "it did not run", None)
+
+
+class _Session:
+    """The two processes of one local grading and the folder between them."""
+
+    def __init__(self, bundle: Path, submission: bytes | str, lane: LocalLane) -> None:
+        if isinstance(submission, str) and submission not in BUILTINS:
+            raise LocalError(f"There is no built-in submission {submission!r}.")
+        if not (bundle / MANIFEST).is_file():
+            raise LocalError(f"{bundle} is not a bundle: it has no {MANIFEST}.")
+        self._bundle = bundle.resolve()
+        self._submission = submission
+        self._lane = lane
+        self.work = Path()
+
+    def __enter__(self) -> "_Session":
+        self.work = Path(tempfile.mkdtemp(prefix="gradekeeper-"))
+        self.work.chmod(0o711)  # the lane's user may enter it, and list nothing
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def run(
+        self,
+        *,
+        task: str,
+        parameters: Mapping[str, str],
+        nonce: str,
+        layout: Mapping[str, Any],
+        timeout_seconds: float,
+    ) -> tuple[RefereeResult, bytes]:
+        """Run the referee and the lane to the end of the referee.
+
+        Raises:
+            LocalError: it left no result, or took too long.
+        """
+        private = self.work / "referee"
+        private.mkdir(mode=0o700)
+        termination = private / "termination"
+        places = {
+            "suite": str(self._bundle),
+            "lane": str(self.work / "lane"),
+            "submission": str(private),
+            "termination": str(termination),
+            "detail": str(private / "detail"),
+            **layout,
+        }
+        (private / "layout.json").write_text(json.dumps(places))
+        job = {
+            "schema": SCHEMA,
+            "nonce": nonce,
+            "attempt": 1,
+            "suite": suite_digest(self._bundle),
+            "task": task,
+            "parameters": dict(parameters),
+            "submission": self._deliver(private),
+            "userNamespaces": "required",
+            "probe": None,
+            "laneUid": LANE_UID,
+        }
+        lane_command = self._lane.command(self.work)
+        log_path = private / "log"
+        with open(log_path, "wb") as log, open(private / "laned.log", "wb") as lane_log:
+            referee = subprocess.Popen(
+                referee_command(private / "layout.json"),
+                env={VARIABLE: json.dumps(job)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
+            lane = subprocess.Popen(
+                lane_command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=lane_log,
+            )
+            try:
+                self._wait(referee, lane, timeout_seconds)
+            finally:
+                _end(referee)
+                _end(lane)
+        try:
+            return parse_result(termination.read_bytes()), log_path.read_bytes()
+        except (OSError, ResultError) as error:
+            tail = (log_path.read_bytes() + (private / "laned.log").read_bytes())[-2_000:]
+            raise LocalError(
+                f"The referee left no result ({error}): {tail.decode('utf-8', 'replace')}"
+            ) from None
+
+    def details(self) -> dict[str, list[dict[str, Any]]]:
+        """What the runs left, by full test id, in the order in which they ended."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        path = self.work / "referee" / "detail"
+        if path.exists():
+            for line in path.read_bytes().splitlines():
+                run = json.loads(line)
+                found.setdefault(run["test"], []).append(run)
+        return found
+
+    def _deliver(self, private: Path) -> dict[str, Any]:
+        if isinstance(self._submission, str):
+            return {"builtin": self._submission}
+        (private / "part-00").write_bytes(self._submission)
+        digest = hashlib.sha256(self._submission).hexdigest()
+        return {"digest": f"sha256:{digest}", "parts": ["part-00"]}
+
+    def _wait(
+        self,
+        referee: "subprocess.Popen[bytes]",
+        lane: "subprocess.Popen[bytes]",
+        timeout_seconds: float,
+    ) -> None:
+        """Wait for the referee; a lane that cannot even start is told at once, and why."""
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            try:
+                referee.wait(0.5)
+                return
+            except subprocess.TimeoutExpired:
+                pass
+            socket = self.work / "lane" / "laned.sock"
+            if lane.poll() is not None and socket.exists():
+                told = (self.work / "referee" / "laned.log").read_bytes()[-1_000:]
+                raise LocalError(f"The lane did not start: {told.decode('utf-8', 'replace')}")
+            if time.monotonic() > deadline:
+                raise LocalError(f"The grading took longer than {timeout_seconds:.0f} seconds.")
+
+
+def referee_command(layout: Path) -> list[str]:
+    """The command of a Pod's referee, isolated from this interpreter's environment.
+
+    `-I -S` leaves no path to this package, so the one that this module was imported from is given.
+    """
+    root = Path(__file__).resolve().parents[2]
+    start = (
+        "import sys; sys.path.insert(0, sys.argv[1]); "
+        "from gradekeeper.referee.__main__ import main; sys.exit(main(sys.argv[2:]))"
+    )
+    return [sys.executable, "-I", "-S", "-c", start, str(root), str(layout)]
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGKILL)
+    process.wait()

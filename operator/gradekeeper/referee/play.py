@@ -186,18 +186,17 @@ class _CasePlay:
             held = bool(self._held)
             until = min(self._deadline, self._hold_until) if held else self._deadline
             event = self._player.stream.next(until)
-            now = time.monotonic()
-            if now >= self._deadline:
-                raise _Late
-            if event is None:
-                if held:
-                    self._fall_back()
-                continue
-            if event.kind == observations.DONE:
+            if event is not None and event.kind == observations.DONE:
                 if self._held:
                     raise Violation("done while a call is open")
                 return
-            self._hear(event)
+            # Also while the lane keeps talking: the deadline is not its to move.
+            if time.monotonic() >= self._deadline:
+                raise _Late
+            if event is not None:
+                self._hear(event)
+            elif held:
+                self._fall_back()
 
     def _hear(self, event: Event) -> None:
         if event.kind == observations.CALL:

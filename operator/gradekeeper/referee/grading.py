@@ -1,0 +1,606 @@
+"""One grading, from GRADEKEEPER_JOB to a result.
+
+Two phases. Before the submission is released nothing hostile has run, and whatever goes wrong is
+infrastructure: `Unjudged`. From the moment the compiler reads the submission, whatever goes wrong
+in or with the lane is the submission's: scored. Only calls that no lane can influence (a fork, a
+pipe) stay infrastructure.
+"""
+
+import itertools
+import os
+import resource
+import select
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from gradekeeper.referee import child, intake, isolation, java17, report
+from gradekeeper.referee.build import MAX_OUTPUT, build_in_child
+from gradekeeper.referee.bundle import (
+    MAX_BUNDLE_JSON,
+    Group,
+    Suite,
+    Test,
+    check_manifest,
+    load_suite,
+)
+from gradekeeper.referee.channel import EXITED, Channel
+from gradekeeper.referee.clocks import Ticker, is_excused
+from gradekeeper.referee.errors import (
+    LaneGone,
+    PlatformError,
+    RefereeStop,
+    Refused,
+    Unjudgeable,
+)
+from gradekeeper.referee.job import Identity, Job, Layout, identify, parse_job
+from gradekeeper.referee.lanes import KILL_SECONDS, Lane, Listener, Order
+from gradekeeper.referee.log import DetailLog
+from gradekeeper.referee.play import random_below
+from gradekeeper.referee.report import ReportError, parse_report
+from gradekeeper.referee.result import (
+    COMPLETED,
+    DOES_NOT_COMPILE,
+    GRADED,
+    ISOLATION_NOT_ENFORCED,
+    LANE_LOST,
+    NODE_OVERLOADED,
+    NOT_RUN,
+    REFEREE_FAILED,
+    REJECTED,
+    UNJUDGED,
+    RefereeResult,
+)
+from gradekeeper.referee.runs import Choice, Ledger, Runs, Unit
+from gradekeeper.referee.strictjson import parse_strict
+
+SOCKET: Final = "laned.sock"
+LANEPROBE: Final = "/usr/local/bin/laneprobe"
+CONNECT_SECONDS: Final = 60.0
+"""For laned to connect; its container may start later than the referee's."""
+PROBE_SECONDS: Final = 20.0
+INTAKE_SECONDS: Final = 60.0
+BUILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=60, file_mib=32)
+
+
+@dataclass(slots=True)
+class _State:
+    """What a result says, as far as it is known."""
+
+    suite: str = ""
+    submission: str = ""
+    order: Sequence[str] = ()
+    isolation: dict[str, Any] | None = None
+    ledger: Ledger | None = None
+    released: bool = False
+    times: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """What to run instead of the pinned draws: full id -> inputs by draw."""
+
+    inputs: Mapping[str, Sequence[Mapping[str, str]]]
+    repeats: int
+
+
+class _Built(Exception):
+    """The build decided the grading."""
+
+
+def grade(job_text: str, layout: Layout, log: DetailLog) -> RefereeResult:
+    """Grade; never raises for anything that a job, a suite, a submission or a lane can do.
+
+    Args:
+        job_text: the content of GRADEKEEPER_JOB.
+        layout: folders and files.
+        log: gets the detail.
+    """
+    grading = _Grading(job_text, layout, log)
+    try:
+        return grading.run()
+    finally:
+        grading.close()
+
+
+class _Grading:
+    def __init__(self, job_text: str, layout: Layout, log: DetailLog) -> None:
+        self._job_text = job_text
+        self._layout = layout
+        self._log = log
+        self._state = _State()
+        self._ticker = Ticker()
+        self._listener: Listener | None = None
+        self._lane: Lane | None = None
+        self._orders = itertools.count(1)
+        self._detail: int | None = None
+        self._started = time.monotonic()
+
+    def close(self) -> None:
+        """Let the lane and the ticker go."""
+        if self._listener is not None:
+            self._listener.close()
+        if self._lane is not None:
+            self._lane.quit()
+            self._lane.close()
+        self._ticker.stop()
+
+    def run(self) -> RefereeResult:
+        identity = identify(self._job_text)
+        try:
+            decision, reason, message = self._grade()
+        except Refused as stop:
+            decision, reason, message = REJECTED, stop.reason, stop.message
+        except RefereeStop as stop:
+            decision, reason, message = UNJUDGED, stop.reason, stop.message
+        except PlatformError as error:
+            self._log.event("platform_error", error=str(error))
+            decision, reason = UNJUDGED, REFEREE_FAILED
+            message = "The platform refused the referee a process or a pipe."
+        except Exception as error:
+            # Ours, by definition. Before the release nobody else can be blamed; after it, an
+            # error that a submission found a way to cause must not be worth more than a fail.
+            self._log.event("referee_error", error=repr(error), released=self._state.released)
+            if self._state.released:
+                decision, reason = GRADED, LANE_LOST
+                message = "The runs were cut short; finished outcomes stand."
+            else:
+                decision, reason = UNJUDGED, REFEREE_FAILED
+                message = f"The referee failed before the release: {type(error).__name__}."
+        return self._result(identity, decision, reason, message)
+
+    def _result(
+        self, identity: Identity, decision: str, reason: str, message: str
+    ) -> RefereeResult:
+        state = self._state
+        outcomes = None
+        if decision != UNJUDGED:
+            ledger = state.ledger
+            lost = decision == REJECTED or reason == DOES_NOT_COMPILE or ledger is None
+            outcomes = "".join(
+                NOT_RUN if lost or ledger is None else ledger.outcome(test) for test in state.order
+            )
+        state.times["total"] = time.monotonic() - self._started
+        self._log.event(
+            "result",
+            decision=decision,
+            reason=reason,
+            message=message,
+            outcomes=outcomes,
+            times={name: round(value, 3) for name, value in state.times.items()},
+            peak_kib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+            peak_child_kib=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss,
+        )
+        return RefereeResult(
+            nonce=identity.nonce,
+            attempt=identity.attempt,
+            suite=state.suite,
+            submission=state.submission,
+            task=identity.task,
+            decision=decision,
+            reason=reason,
+            message=message,
+            outcomes=outcomes,
+            isolation=state.isolation,
+            log=self._log.digest,
+            times=state.times,
+        )
+
+    # -- before the release -----------------------------------------------------------------
+
+    def _grade(self) -> tuple[str, str, str]:
+        job = parse_job(self._job_text)
+        layout = self._layout
+        state = self._state
+        # First of all, so that laned connects while the rest goes on.
+        self._listener = Listener(layout.lane / SOCKET)
+        self._ticker.start()
+        network = None
+        if job.probe is not None:
+            network = isolation.NetworkProbe(
+                job.probe.address, job.probe.port, self._started + job.probe.deadline_seconds
+            )
+            network.step(time.monotonic())
+
+        recording = _read_recording(layout)
+        state.suite = check_manifest(layout.suite)
+        if state.suite != job.suite_digest:
+            raise Unjudgeable(REFEREE_FAILED, "The bundle in the image is not the job's suite.")
+        suite = load_suite(
+            layout.suite, task=job.task, parameters=job.parameters, pinned=recording is None
+        )
+        if suite.lane != "java17" or suite.build.kind != "java17":
+            raise Unjudgeable(REFEREE_FAILED, "The referee has no such lane.")
+        state.order = suite.order
+        if layout.detail is not None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._detail = os.open(layout.detail, flags, 0o600)
+
+        files = self._take_in(job, suite)
+        self._mark("intake")
+        lane = self._meet()
+        state.isolation = self._probe(job, lane, network)
+        self._mark("probe")
+        _copy_tree(layout.suite / "lane", layout.lane / "suite")
+        (layout.lane / "app").mkdir(mode=0o755)
+
+        state.ledger = _ledger(suite, recording)
+        state.released = True
+        return self._judge(suite, lane, recording, files)
+
+    def _take_in(self, job: Job, suite: Suite) -> int:
+        """Check and unpack the submission; returns the number of files taken."""
+        layout = self._layout
+        if job.builtin is not None:
+            paths = [layout.suite / "submissions" / f"{job.builtin}.tar.gz"]
+            self._state.submission = intake.digest_of(paths)
+        else:
+            assert job.digest is not None
+            self._state.submission = job.digest
+            paths = intake.check_parts(layout.submission, job.parts, job.digest)
+        sources = layout.lane / "sources"
+        sources.mkdir(mode=0o755)
+        rules = suite.submission
+
+        def work() -> str:
+            taken = intake.unpack(paths, sources, rules)
+            return f"{taken.files} {taken.size} {taken.skipped}"
+
+        bounds = child.Bounds(
+            memory_mib=64, cpu_seconds=30, file_mib=rules.max_bytes // child.MIB + 1
+        )
+        files, size, skipped = child.run_bounded(work, bounds, INTAKE_SECONDS).split(" ")
+        self._log.event("intake", files=int(files), bytes=int(size), skipped=int(skipped))
+        return int(files)
+
+    def _meet(self) -> Lane:
+        assert self._listener is not None
+        try:
+            lane = self._lane = self._listener.accept(CONNECT_SECONDS)
+            self._listener = None
+            lane.hello(10.0)
+        except LaneGone as error:
+            raise Unjudgeable(REFEREE_FAILED, "The lane did not report for duty.") from error
+        return lane
+
+    def _probe(
+        self, job: Job, lane: Lane, network: isolation.NetworkProbe | None
+    ) -> dict[str, Any]:
+        """Observe the isolation facts.
+
+        Raises:
+            Unjudgeable: `IsolationNotEnforced` if one is not as it must be, `RefereeFailed` if
+                the lane cannot be asked.
+        """
+        try:
+            output = self._ask_lane(lane)
+            lane.sweep()
+        except LaneGone as error:
+            raise Unjudgeable(REFEREE_FAILED, "The lane was lost before the release.") from error
+        facts = isolation.read_probe(output)
+        if facts is None:
+            raise Unjudgeable(ISOLATION_NOT_ENFORCED, "The lane cannot describe its isolation.")
+        while network is not None and network.denied is None:
+            pause = network.step(time.monotonic())
+            if network.denied is None:
+                time.sleep(pause)
+        profile = isolation.profile(
+            local=job.probe is None, uid=job.lane_uid, user_namespace=job.user_namespaces
+        )
+        wrong = isolation.differences(facts, profile)
+        observed = isolation.summary(facts, profile, network)
+        self._log.event("isolation", facts=observed, differences=wrong[:20])
+        self._state.isolation = observed
+        if wrong:
+            raise Unjudgeable(ISOLATION_NOT_ENFORCED, f"The lane is not isolated: {wrong[0]}.")
+        if network is not None and not network.denied:
+            raise Unjudgeable(
+                ISOLATION_NOT_ENFORCED, "The Pod reaches the operator: no network policy holds."
+            )
+        return observed
+
+    def _ask_lane(self, lane: Lane) -> bytes:
+        """Run laneprobe and return what it prints. Nothing hostile has run yet."""
+        number = next(self._orders)
+        output_r, output_w = child.pipe()
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        limits = {"cpu": 10, "core": 0, "nofile": 256}
+        try:
+            lane.order(
+                Order(number, [LANEPROBE], {}, "/", f"p{number}", limits), (null, output_w, null)
+            )
+            os.close(output_w)
+            output_w = -1
+            os.set_blocking(output_r, False)
+            return _read_all(output_r, lane, PROBE_SECONDS)
+        finally:
+            for descriptor in (output_r, output_w, null):
+                if descriptor >= 0:
+                    os.close(descriptor)
+
+    # -- after the release ------------------------------------------------------------------
+
+    def _judge(
+        self, suite: Suite, lane: Lane, recording: "_Recording | None", files: int
+    ) -> tuple[str, str, str]:
+        deadline = time.monotonic() + suite.limits.suite_timeout_seconds
+        try:
+            try:
+                if files == 0:
+                    raise _Built("The submission has no sources.")
+                self._build(suite, lane, deadline)
+            finally:
+                self._mark("compile")
+            self._run(suite, lane, recording, deadline)
+        except _Built as decided:
+            return GRADED, DOES_NOT_COMPILE, str(decided)
+        except LaneGone as gone:
+            self._log.event("lane_lost", cause=str(gone))
+            return GRADED, LANE_LOST, "The submission's lane was lost; finished outcomes stand."
+        finally:
+            self._mark("runs")
+        return GRADED, COMPLETED, "Every test has an outcome."
+
+    def _order_limits(self, suite: Suite, heap_mib: int) -> dict[str, int]:
+        facts = self._state.isolation or {}
+        return java17.order_limits(
+            suite.limits, heap_mib=heap_mib, user_namespace=bool(facts.get("userNamespace"))
+        )
+
+    def _build(self, suite: Suite, lane: Lane, deadline: float) -> None:
+        """Compile; again, once, if the node was too slow.
+
+        Raises:
+            _Built: it does not compile.
+            LaneGone: the lane was lost.
+            Unjudgeable: `NodeOverloaded`.
+        """
+        for attempt in (1, 2):
+            began = time.monotonic()
+            until = min(deadline, began + suite.build.timeout_seconds)
+            kind, number, text = self._build_once(suite, lane, until)
+            lane.sweep()
+            self._log.event("build", kind=kind, number=number, cause=text)
+            if kind == report.BUILT:
+                return
+            now = time.monotonic()
+            if now >= until:
+                self._ticker.catch_up(now)
+                if is_excused(self._ticker.stalls, began, now):
+                    if attempt == 2:
+                        raise Unjudgeable(
+                            NODE_OVERLOADED, "The node was too slow to judge the build's timeout."
+                        )
+                    _empty(self._layout.lane / "app")
+                    continue
+                raise _Built("The submission did not compile in time.")
+            if kind == report.BUILD_ERRORS:
+                raise _Built("The submission does not compile.")
+            raise _Built("The compiler ended without a result.")
+
+    def _build_once(self, suite: Suite, lane: Lane, until: float) -> tuple[str, int, str]:
+        number = next(self._orders)
+        scratch = f"/scratch/b{number}"
+        reserved = java17.reserved_folders([group.driver for group in suite.groups])
+        output_r, output_w = child.pipe()
+        errors_r, errors_w = child.pipe()
+        reading, report_w = child.pipe()
+        control_r, control = child.pipe()
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        pid = child.fork()
+        if pid == 0:
+            self._build_child((output_r, errors_r, control_r), report_w, reserved, until)
+        for descriptor in (output_r, errors_r, report_w, control_r):
+            os.close(descriptor)
+        order = Order(
+            number,
+            java17.compiler(suite.build, scratch),
+            java17.ENVIRONMENT,
+            scratch,
+            f"b{number}",
+            self._order_limits(suite, suite.build.heap_mib),
+        )
+        try:
+            try:
+                lane.order(order, (null, output_w, errors_w))
+            finally:
+                for descriptor in (null, output_w, errors_w):
+                    os.close(descriptor)
+            return self._watch_build(lane, number, reading, control, until)
+        finally:
+            os.close(reading)
+            os.close(control)
+            child.reap(pid, grace=0.2)
+
+    def _watch_build(
+        self, lane: Lane, number: int, reading: int, control: int, until: float
+    ) -> tuple[str, int, str]:
+        """Wait for the child's report, then for the end of the order."""
+        found = (report.BUILD_VIOLATION, 0, "the child that read its output ended")
+        ended = False
+        held = b""
+        kill_by: float | None = None
+        poll = select.poll()
+        poll.register(lane, select.POLLIN)
+        poll.register(reading, select.POLLIN)
+        over = False
+        while not (over and ended):
+            now = time.monotonic()
+            if not over and now >= until + 5.0:
+                over = True
+                poll.unregister(reading)
+            if over and not ended and kill_by is None:
+                kill_by = now + KILL_SECONDS
+                lane.kill(number)
+            if kill_by is not None and now > kill_by:
+                raise LaneGone("laned did not end the compiler")
+            ready = {descriptor for descriptor, _ in poll.poll(100)}
+            if reading in ready and not over:
+                data = os.read(reading, 65536)
+                over = not data
+                *lines, held = (held + data).split(b"\n")
+                for line in lines:
+                    found = self._take_build(line, found)
+                if over:
+                    poll.unregister(reading)
+            if lane.fileno() in ready:
+                for event in lane.events():
+                    if event.id == number and event.verb in ("exit", "refused"):
+                        ended = True
+                        try:
+                            os.write(control, EXITED)
+                        except OSError:
+                            pass  # the child is gone as well
+        return found
+
+    def _take_build(self, line: bytes, found: tuple[str, int, str]) -> tuple[str, int, str]:
+        try:
+            parsed = parse_report(line)
+        except ReportError:
+            return report.BUILD_VIOLATION, 0, "the child that read its output failed"
+        if parsed.kind == report.ERRORS:
+            self._log.event("compiler", text=parsed.text)
+            return found
+        if parsed.kind in (report.BUILT, report.BUILD_ERRORS, report.BUILD_VIOLATION):
+            return parsed.kind, parsed.number, parsed.text
+        return report.BUILD_VIOLATION, 0, "the child that read its output failed"
+
+    def _build_child(
+        self,
+        descriptors: tuple[int, int, int],
+        report_to: int,
+        reserved: frozenset[str],
+        until: float,
+    ) -> None:
+        """Never returns."""
+        status = 1
+        try:
+            child.confine(BUILD_BOUNDS, [*descriptors, report_to])
+            output, errors, control = descriptors
+            channel = Channel(
+                output=output, errors=errors, control=control, feed=None, max_bytes=MAX_OUTPUT
+            )
+            build_in_child(channel, report_to, self._layout.lane / "app", reserved, until)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _run(
+        self, suite: Suite, lane: Lane, recording: "_Recording | None", deadline: float
+    ) -> None:
+        state = self._state
+        assert state.ledger is not None
+
+        def make_order(number: int, group: Group) -> Order:
+            scratch = f"/scratch/r{number}"
+            return Order(
+                number,
+                java17.runner(group.driver, suite.limits, scratch),
+                java17.ENVIRONMENT,
+                scratch,
+                f"r{number}",
+                self._order_limits(suite, suite.limits.heap_mib),
+            )
+
+        runs = Runs(
+            lane=lane,
+            limits=suite.limits,
+            ledger=state.ledger,
+            log=self._log,
+            ticker=self._ticker,
+            make_order=make_order,
+            choose=lambda test, draw: self._choose(suite, recording, test, draw),
+            next_order=self._orders,
+            detail=self._detail,
+            judging=recording is None,
+        )
+        runs.run(_units(suite, recording), deadline)
+
+    def _choose(
+        self, suite: Suite, recording: "_Recording | None", test: Test, draw: int | None
+    ) -> Choice:
+        if recording is not None:
+            assert draw is not None
+            return Choice(recording.inputs[test.id][draw], draw, None)
+        draws = suite.pins[test.id]
+        fixed = self._layout.draw
+        position = random_below(len(draws)) if fixed is None else fixed % len(draws)
+        return Choice(draws[position].inputs, position, draws[position].transcripts)
+
+    def _mark(self, phase: str) -> None:
+        spent = sum(self._state.times.values())
+        self._state.times[phase] = time.monotonic() - self._started - spent
+
+
+def _ledger(suite: Suite, recording: _Recording | None) -> Ledger:
+    needed = {test.id: group.repeats for group in suite.groups for test in group.tests}
+    if recording is not None:
+        needed = {test: recording.repeats * len(recording.inputs.get(test, ())) for test in needed}
+    return Ledger(needed)
+
+
+def _units(suite: Suite, recording: _Recording | None) -> list[Unit]:
+    """Groups in the suite's order, repeats adjacent: a hang costs the same each time."""
+    if recording is None:
+        return [
+            Unit(group, repeat, list(group.tests))
+            for group in suite.groups
+            for repeat in range(group.repeats)
+        ]
+    units = []
+    for group in suite.groups:
+        draws = max((len(recording.inputs.get(test.id, ())) for test in group.tests), default=0)
+        for repeat in range(recording.repeats):
+            for draw in range(draws):
+                tests = [
+                    test for test in group.tests if draw < len(recording.inputs.get(test.id, ()))
+                ]
+                units.append(Unit(group, repeat, tests, draw=draw))
+    return units
+
+
+def _read_recording(layout: Layout) -> _Recording | None:
+    if layout.record is None:
+        return None
+    document = parse_strict(layout.record.read_bytes(), max_bytes=MAX_BUNDLE_JSON)
+    return _Recording(inputs=document["inputs"], repeats=int(document["repeats"]))
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder of the bundle, files 0644 and folders 0755."""
+    target.mkdir(mode=0o755)
+    for folder, folders, names in os.walk(source):
+        below = target / os.path.relpath(folder, source)
+        for name in folders:
+            (below / name).mkdir(mode=0o755)
+        for name in names:
+            (below / name).write_bytes((Path(folder) / name).read_bytes())
+            (below / name).chmod(0o644)
+
+
+def _empty(target: Path) -> None:
+    """Remove everything inside a folder that only the referee writes."""
+    for folder, folders, names in os.walk(target, topdown=False):
+        for name in names:
+            (Path(folder) / name).unlink()
+        for name in folders:
+            (Path(folder) / name).rmdir()
+
+
+def _read_all(descriptor: int, lane: Lane, seconds: float) -> bytes:
+    """Read a pipe to its end; raises LaneGone if that does not come."""
+    deadline = time.monotonic() + seconds
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    data = b""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or len(data) > isolation.MAX_PROBE_BYTES:
+            raise LaneGone("laneprobe did not end")
+        if poll.poll(left * 1000):
+            chunk = os.read(descriptor, 65536)
+            if not chunk:
+                return data
+            data += chunk

@@ -1,0 +1,98 @@
+"""The java17 lane: command lines and limits of its orders."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gradekeeper.referee.bundle import BuildRules, Limits
+from gradekeeper.referee.child import MIB
+
+JAVA: Final = "/opt/gradekeeper/java/bin/java"
+KIT: Final = "/opt/gradekeeper/kit.jar"
+
+ENVIRONMENT: Final[Mapping[str, str]] = {
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    # glibc reserves 64 MiB of address space a thread otherwise, which RLIMIT_AS would count.
+    "MALLOC_ARENA_MAX": "2",
+}
+
+_FLAGS: Final = (
+    "-Xshare:auto",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-XX:+DisableAttachMechanism",
+    # The VM reports exhausted memory on descriptor 1 otherwise, which belongs to the protocol.
+    "-XX:+DisplayVMOutputToStderr",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:-CreateCoredumpOnCrash",
+    "-XX:ErrorFile=/dev/null",
+    "-XX:CompressedClassSpaceSize=64m",
+    "-XX:ReservedCodeCacheSize=64m",
+    "-XX:MaxDirectMemorySize=16m",
+    "-Dfile.encoding=UTF-8",
+    "-Djava.security.egd=file:/dev/urandom",
+)
+ADDRESS_SPACE_MIB: Final = 1_536
+"""What a JVM maps beside its heap: class space, code, the shared archive, thread stacks."""
+
+
+def compiler(build: BuildRules, scratch: str) -> Sequence[str]:
+    """The command that compiles /lane/sources."""
+    return (
+        JAVA,
+        *_FLAGS,
+        f"-Xmx{build.heap_mib}m",
+        f"-Djava.io.tmpdir={scratch}",
+        "-cp",
+        KIT,
+        "gradekeeper.kit.Compiler",
+        "--release",
+        "17",
+        f"/lane/sources/{build.source_root}".rstrip("/"),
+    )
+
+
+def runner(driver: str, limits: Limits, scratch: str) -> Sequence[str]:
+    """The command of one run."""
+    return (
+        JAVA,
+        *_FLAGS,
+        f"-Xmx{limits.heap_mib}m",
+        f"-XX:MaxMetaspaceSize={max(64, limits.heap_mib // 2)}m",
+        # Lets the kit see who owns a lock that a thread waits for with a timeout.
+        "--add-opens",
+        "java.base/java.util.concurrent.locks=ALL-UNNAMED",
+        f"-Djava.io.tmpdir={scratch}",
+        "-cp",
+        f"{KIT}:/lane/suite/drivers.jar:/lane/app",
+        "gradekeeper.kit.Runner",
+        driver,
+    )
+
+
+def order_limits(limits: Limits, *, heap_mib: int, user_namespace: bool) -> dict[str, int]:
+    """The rlimits of an order, by laned's names.
+
+    Args:
+        limits: the suite's.
+        heap_mib: of the JVM.
+        user_namespace: whether the lane has one: RLIMIT_NPROC would count every lane of a node
+            together otherwise.
+    """
+    found = {
+        "cpu": limits.suite_timeout_seconds,
+        "as": (heap_mib + ADDRESS_SPACE_MIB) * MIB,
+        "fsize": limits.file_mib * MIB,
+        "nofile": 1_024,
+        "core": 0,
+    }
+    if user_namespace:
+        found["nproc"] = limits.processes
+    return found
+
+
+def reserved_folders(drivers: Sequence[str]) -> frozenset[str]:
+    """The packages that submitted classes may not be in, as folders."""
+    packages = {driver.rpartition(".")[0] for driver in drivers} - {""}
+    return frozenset({"gradekeeper/"} | {package.replace(".", "/") + "/" for package in packages})

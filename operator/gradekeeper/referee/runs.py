@@ -1,0 +1,437 @@
+"""The runs of a grading: which process runs which tests, when, how often, and what came of it.
+
+A *unit* is one group in one repeat: its tests run one after another in one process, and in
+another one with what is left when that hangs or dies. Units run `parallel` at a time as one batch
+of laned, between two sweeps. Each running process has a child of the referee (`play`) that owns its
+pipes; this module hears only the child's report and laned's events, and owns every deadline.
+
+Every expected test starts as "did not run" and becomes "passed" only by passing in every repeat.
+"""
+
+import os
+import select
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from gradekeeper.referee import child, report
+from gradekeeper.referee.bundle import Group, Limits, Test
+from gradekeeper.referee.channel import EXITED, Channel
+from gradekeeper.referee.clocks import Ticker, is_excused
+from gradekeeper.referee.errors import LaneGone, Unjudgeable
+from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
+from gradekeeper.referee.log import DetailLog
+from gradekeeper.referee.observations import MAX_RUN_BYTES
+from gradekeeper.referee.play import Case, Plan, play_in_child
+from gradekeeper.referee.report import Report, ReportError, parse_report
+from gradekeeper.referee.result import (
+    NODE_OVERLOADED,
+    NOT_RUN,
+    PASSED,
+    TIMED_OUT,
+    VIOLATED,
+)
+
+START_SECONDS: Final = 30.0
+"""For a process to start and to say hello."""
+GRACE_SECONDS: Final = 5.0
+"""By how much a child may overrun a deadline that it keeps itself."""
+CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one run of one test gets: the inputs, and what is right (None: nothing is judged)."""
+
+    inputs: Mapping[str, str]
+    draw: int
+    expected: Sequence[list[object]] | None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What is known about every expected test.
+
+    Attributes:
+        needed: full id -> how many runs must pass.
+    """
+
+    needed: Mapping[str, int]
+    _passed: dict[str, int] = field(default_factory=dict)
+    _failed: dict[str, str] = field(default_factory=dict)
+
+    def enter(self, test: str, outcome: str) -> None:
+        """Note one run's outcome; the first failure stands."""
+        if outcome == PASSED:
+            self._passed[test] = self._passed.get(test, 0) + 1
+        else:
+            self._failed.setdefault(test, outcome)
+
+    def overrule(self, test: str, outcome: str) -> None:
+        """Set an outcome whatever was noted before: tampering was proven."""
+        self._failed[test] = outcome
+
+    def has_failed(self, test: str) -> bool:
+        """Whether a run failed: then it is not run again."""
+        return test in self._failed
+
+    def outcome(self, test: str) -> str:
+        """The outcome so far; "did not run" where passing is not proven in every run."""
+        if test in self._failed:
+            return self._failed[test]
+        return PASSED if self._passed.get(test, 0) >= self.needed[test] else NOT_RUN
+
+
+@dataclass(slots=True)
+class Unit:
+    """One group in one repeat, with what is left of it."""
+
+    group: Group
+    repeat: int
+    left: list[Test]
+    draw: int | None = None
+    until: float | None = None
+    excused: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One process of a unit and the child that plays it."""
+
+    unit: Unit
+    order: int
+    pid: int
+    reading: int
+    control: int
+    cases: Sequence[Case]
+    launched: float
+    held: bytes = b""
+    open: Case | None = None
+    since: float = 0.0
+    progressed: bool = False
+    rerun: bool = False
+    ended: bool = False
+    kill_by: float | None = None
+    child_over: bool = False
+
+
+OrderMaker = Callable[[int, Group], Order]
+Chooser = Callable[[Test, int | None], Choice]
+
+
+class Runs:
+    """Runs units on a lane until all are done, the budget is used up, or the lane is lost."""
+
+    def __init__(
+        self,
+        *,
+        lane: Lane,
+        limits: Limits,
+        ledger: Ledger,
+        log: DetailLog,
+        ticker: Ticker,
+        make_order: OrderMaker,
+        choose: Chooser,
+        next_order: Iterator[int],
+        detail: int | None,
+        judging: bool = True,
+    ) -> None:
+        self._lane = lane
+        self._limits = limits
+        self._ledger = ledger
+        self._log = log
+        self._ticker = ticker
+        self._make_order = make_order
+        self._choose = choose
+        self._next_order = next_order
+        self._detail = detail
+        self._judging = judging
+        self._restarts: dict[object, int] = {}
+        self._tampered: set[str] = set()
+        self._active: dict[int, _Run] = {}
+        self._started = time.monotonic()
+
+    def run(self, units: Sequence[Unit], deadline: float) -> None:
+        """Run all units in order.
+
+        Args:
+            units: in the order in which they should spend the budget.
+            deadline: of the suite's budget, monotonic seconds.
+
+        Raises:
+            LaneGone: finished outcomes are in the ledger.
+            Unjudgeable: `NodeOverloaded`.
+        """
+        queue = list(units)
+        try:
+            while queue:
+                batch = [unit for unit in queue[: self._limits.parallel] if self._shrink(unit)]
+                del queue[: self._limits.parallel]
+                if not batch:
+                    continue
+                if time.monotonic() >= deadline:
+                    self._out_of_budget(deadline)
+                    return
+                self._batch(batch, deadline)
+                self._lane.sweep()
+        finally:
+            self._abandon()
+
+    def _shrink(self, unit: Unit) -> bool:
+        """Leave out what failed before; whether anything is left."""
+        if unit.group.name in self._tampered:
+            unit.left = []
+        if self._judging:
+            unit.left = [test for test in unit.left if not self._ledger.has_failed(test.id)]
+        return bool(unit.left)
+
+    def _batch(self, units: Sequence[Unit], deadline: float) -> None:
+        for unit in units:
+            unit.until = min(deadline, time.monotonic() + self._limits.run_timeout_seconds)
+            self._launch(unit)
+        while self._active:
+            self._wait()
+            now = time.monotonic()
+            for run in list(self._active.values()):
+                self._check_deadlines(run, now)
+                if run.child_over and run.ended:
+                    self._finish(run, deadline)
+
+    # -- one process ------------------------------------------------------------------------
+
+    def _launch(self, unit: Unit) -> None:
+        number = next(self._next_order)
+        choices = [(test, self._choose(test, unit.draw)) for test in unit.left]
+        cases = [
+            Case(position, test, dict(choice.inputs), choice.draw, choice.expected)
+            for position, (test, choice) in enumerate(choices)
+        ]
+        plan = Plan(
+            cases=cases,
+            start_seconds=START_SECONDS,
+            test_seconds=self._limits.test_timeout_seconds,
+            spot_check=self._judging,
+            repeat=unit.repeat,
+        )
+        feed_r, feed_w = child.pipe()
+        output_r, output_w = child.pipe()
+        errors_r, errors_w = child.pipe()
+        reading, report_w = child.pipe()
+        control_r, control = child.pipe()
+        pid = child.fork()
+        if pid == 0:
+            _play(plan, (output_r, errors_r, control_r, feed_w), report_w, self._detail)
+        for descriptor in (feed_w, output_r, errors_r, report_w, control_r):
+            os.close(descriptor)
+        os.set_blocking(reading, False)
+        run = _Run(unit, number, pid, reading, control, cases, time.monotonic())
+        self._active[number] = run
+        try:
+            self._lane.order(self._make_order(number, unit.group), (feed_r, output_w, errors_w))
+        finally:
+            for descriptor in (feed_r, output_w, errors_w):
+                os.close(descriptor)
+
+    def _wait(self) -> None:
+        poll = select.poll()
+        poll.register(self._lane, select.POLLIN)
+        readers = {}
+        for run in self._active.values():
+            if not run.child_over:
+                poll.register(run.reading, select.POLLIN)
+                readers[run.reading] = run
+        ready = {descriptor for descriptor, _ in poll.poll(100)}
+        for descriptor in ready & readers.keys():
+            self._hear(readers[descriptor])
+        if self._lane.fileno() in ready:
+            for event in self._lane.events():
+                self._notice(event)
+
+    def _notice(self, event: LaneEvent) -> None:
+        run = self._active.get(event.id)
+        if run is None or event.verb not in ("exit", "refused"):
+            return
+        run.ended = True
+        run.kill_by = None
+        self._log.event(
+            "run_ended",
+            group=run.unit.group.name,
+            repeat=run.unit.repeat,
+            **{name: value for name, value in event.fields.items() if name != "id"},
+        )
+        try:
+            os.write(run.control, EXITED)
+        except OSError:
+            pass  # the child is gone as well
+
+    def _hear(self, run: _Run) -> None:
+        """Take in what the child reports; a line that is none makes it a dead child."""
+        try:
+            data = os.read(run.reading, 65536)
+        except BlockingIOError:
+            return
+        if not data:
+            self._child_over(run)
+            return
+        *lines, run.held = (run.held + data).split(b"\n")
+        try:
+            if len(run.held) > report.MAX_REPORT_LINE:
+                raise ReportError("a line is too long")
+            for line in lines:
+                self._take(run, parse_report(line))
+        except ReportError:
+            self._child_over(run)
+
+    def _take(self, run: _Run, line: Report) -> None:
+        if line.kind == report.ERRORS:
+            self._log.event("stderr", group=run.unit.group.name, text=line.text)
+        elif line.kind == report.STARTED and run.open is None and line.number < len(run.cases):
+            run.open = run.cases[line.number]
+            run.since = time.monotonic()
+            run.progressed = True
+        elif line.kind == report.OUTCOME and run.open and run.open.number == line.number:
+            self._decide(run, line.outcome, line.text)
+        elif line.kind == report.LIED and run.open and run.open.number == line.number:
+            self._tampering(run.unit.group, line.text)
+        elif line.kind == report.PLAYED and run.open is None:
+            pass
+        else:
+            raise ReportError("out of place")
+
+    def _decide(self, run: _Run, outcome: str, cause: str) -> None:
+        assert run.open is not None
+        test = run.open.test
+        now = time.monotonic()
+        if outcome == TIMED_OUT and self._excuse(run.unit, test, run.since, now):
+            run.rerun = True
+        else:
+            if run.unit.group.name not in self._tampered:
+                self._ledger.enter(test.id, outcome)
+            run.unit.left.remove(test)
+        self._log.event(
+            "test",
+            test=test.id,
+            repeat=run.unit.repeat,
+            draw=run.open.draw,
+            outcome=outcome,
+            cause=cause,
+            seconds=round(now - run.since, 3),
+        )
+        run.open = None
+
+    def _excuse(self, unit: Unit, test: Test, since: float, now: float) -> bool:
+        """Whether a test is to be run again because the node, not the test, was slow."""
+        self._ticker.catch_up(now)
+        if not is_excused(self._ticker.stalls, since, now):
+            return False
+        self._log.event("timeout_excused", test=test.id, seconds=round(now - since, 3))
+        if test.id in unit.excused:
+            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
+        unit.excused.add(test.id)
+        return True
+
+    def _tampering(self, group: Group, cause: str) -> None:
+        self._tampered.add(group.name)
+        self._log.event("tampering", group=group.name, cause=cause)
+        for test in group.tests:
+            self._ledger.overrule(test.id, VIOLATED)
+
+    def _child_over(self, run: _Run) -> None:
+        """The child said all that it will: the process has nothing left to do."""
+        run.child_over = True
+        child.reap(run.pid)
+        os.close(run.reading)
+        os.close(run.control)
+        if run.open is not None:
+            self._decide(run, VIOLATED, "its lines ended the child that parsed them")
+        self._kill(run)
+
+    def _kill(self, run: _Run) -> None:
+        if not run.ended and run.kill_by is None:
+            run.kill_by = time.monotonic() + KILL_SECONDS
+            self._lane.kill(run.order)
+
+    def _check_deadlines(self, run: _Run, now: float) -> None:
+        if run.kill_by is not None and now > run.kill_by:
+            raise LaneGone("laned did not end a process")
+        if run.child_over:
+            return
+        assert run.unit.until is not None
+        cause = ""
+        if now >= run.unit.until:
+            cause = "the run's time was used up"
+        elif run.open is not None:
+            # The child adds the time of a spot check to its own deadline.
+            if now > run.since + self._limits.test_timeout_seconds + GRACE_SECONDS:
+                cause = "its time was used up"
+        elif now > run.launched + START_SECONDS + GRACE_SECONDS and not run.progressed:
+            cause = "it did not start"
+        if cause:
+            if run.open is not None:
+                self._decide(run, TIMED_OUT, cause)
+            os.kill(run.pid, 9)
+            self._child_over(run)
+
+    def _finish(self, run: _Run, deadline: float) -> None:
+        """A process and its child are gone: go on with what is left of the unit, or do not."""
+        del self._active[run.order]
+        unit = run.unit
+        if not self._shrink(unit):
+            return
+        now = time.monotonic()
+        assert unit.until is not None
+        if now >= unit.until:
+            if now >= deadline:
+                self._out_of_budget(deadline)
+            return
+        if not run.rerun:
+            # A recording wants every draw, whatever another one did.
+            key = unit.group.name if self._judging else (unit.group.name, unit.repeat, unit.draw)
+            used = self._restarts.get(key, 0)
+            if used >= self._limits.restarts_per_group:
+                self._log.event("restarts_used_up", group=unit.group.name)
+                return
+            self._restarts[key] = used + 1
+        self._launch(unit)
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def _out_of_budget(self, deadline: float) -> None:
+        self._log.event("budget_used_up")
+        self._ticker.catch_up(time.monotonic())
+        if is_excused(self._ticker.stalls, self._started, deadline):
+            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge the suite's budget.")
+
+    def _abandon(self) -> None:
+        """Leave no child behind, whatever ended the runs."""
+        for run in self._active.values():
+            if not run.child_over:
+                child.reap(run.pid, grace=0.0)
+                os.close(run.reading)
+                os.close(run.control)
+        self._active.clear()
+
+
+def _play(
+    plan: Plan, descriptors: tuple[int, int, int, int], report_to: int, detail: int | None
+) -> None:
+    """In the child; never returns."""
+    status = 1
+    try:
+        output, errors, control, feed = descriptors
+        keep = [output, errors, control, feed, report_to]
+        child.confine(CHILD_BOUNDS, keep if detail is None else [*keep, detail])
+        channel = Channel(
+            output=output, errors=errors, control=control, feed=feed, max_bytes=MAX_RUN_BYTES
+        )
+        play_in_child(plan, channel, report_to, detail)
+        status = 0
+    except BaseException as error:
+        # The referee scores a dead child; here only the kind of the failure is of interest.
+        os.write(
+            report_to,
+            report.encode_report(Report(report.ERRORS, text=f"child: {type(error).__name__}")),
+        )
+    finally:
+        os._exit(status)
