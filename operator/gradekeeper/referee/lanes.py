@@ -126,7 +126,7 @@ class Listener:
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         self._socket.bind(str(path))
-        os.chmod(path, 0o666)  # laned has another uid, and no group in common
+        os.chmod(path, 0o666)  # noqa: S103 - laned has another uid, and no group in common
         self._socket.listen(1)
 
     def accept(self, seconds: float) -> "Lane":
@@ -214,7 +214,7 @@ class Lane:
         Raises:
             LaneGone: it hung up or broke the protocol.
         """
-        events = []
+        events: list[LaneEvent] = []
         while True:
             try:
                 data = self._socket.recv(MAX_MESSAGE)

@@ -20,6 +20,7 @@ from gradekeeper.referee.bundle import Group, Limits, Test
 from gradekeeper.referee.channel import EXITED, Channel
 from gradekeeper.referee.clocks import Ticker, is_excused
 from gradekeeper.referee.errors import LaneGone, Unjudgeable
+from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.observations import MAX_RUN_BYTES
@@ -46,7 +47,7 @@ class Choice:
 
     inputs: Mapping[str, str]
     draw: int
-    expected: Sequence[list[object]] | None
+    expected: Sequence[Transcript] | None
 
 
 @dataclass(slots=True)
