@@ -131,8 +131,9 @@ def build_bundle(
         DefinitionError: the folder does not say what it must, or `out` is something else.
         ToolError: no JDK 17, or drivers or gold do not compile.
     """
-    root = Path(folder)
+    root, target = Path(folder), Path(out)
     definition = load_suite(root)
+    _require_replaceable(target)
     expectations = read_pins(root, definition) if pins is None else pins
     trees = {
         name: submission_tree(root, definition, _builtin_overlays(root, name))
@@ -167,8 +168,7 @@ def build_bundle(
             "files": {name: digest_of(content) for name, content in files.items()},
         }
     )
-    target = Path(out)
-    _clear(target)
+    shutil.rmtree(target, ignore_errors=True)
     _write(target, {**files, MANIFEST: manifest})
     return Bundle(
         target,
@@ -218,11 +218,9 @@ def _builtin_overlays(root: Path, name: str) -> Sequence[str]:
     return [name]
 
 
-def _clear(target: Path) -> None:
-    if target.exists():
-        if any(target.iterdir()) and not (target / MANIFEST).is_file():
-            raise DefinitionError(f"{target} exists and is not a bundle; it is left alone")
-        shutil.rmtree(target)
+def _require_replaceable(target: Path) -> None:
+    if target.exists() and any(target.iterdir()) and not (target / MANIFEST).is_file():
+        raise DefinitionError(f"{target} exists and is not a bundle; it is left alone")
 
 
 def _write(target: Path, files: Mapping[str, bytes]) -> None:

@@ -91,7 +91,7 @@ def pin(
             progress(f"gold: {total} draws of {len(inputs)} tests, {rounds} times each")
             gold = record(bundle.path, GOLD, inputs, lane=lane, repeats=rounds)
             pinned = {
-                test_id: _agreed(test_id, tests[test_id][1], gold, len(inputs[test_id]))
+                test_id: agreed_transcripts(test_id, tests[test_id][1], gold, len(inputs[test_id]))
                 for test_id in inputs
             }
             asked = {
@@ -105,7 +105,7 @@ def pin(
                     right = pinned[test_id][place]
                     if null is not None and test_id in asked:
                         test = tests[test_id][1]
-                        if _same(null.transcripts[test_id][place], right, rules_of(test)):
+                        if any_matches(null.transcripts[test_id][place], right, rules_of(test)):
                             again.setdefault(test_id, []).append(number)
                             redrawn[test_id] = redrawn.get(test_id, 0) + 1
                             continue
@@ -174,7 +174,7 @@ def _draw_all(
     }
 
 
-def _agreed(
+def agreed_transcripts(
     test_id: str, test: TestDefinition, recording: Recording, draws: int
 ) -> list[list[Transcript]]:
     """Gold's transcripts, by draw: as many different ones as the test allows."""
@@ -203,7 +203,8 @@ def _agreed(
     return result
 
 
-def _same(runs: Sequence[Any], right: Sequence[Transcript], rules: Rules) -> bool:
+def any_matches(runs: Sequence[Any], right: Sequence[Transcript], rules: Rules) -> bool:
+    """Whether a run reached its end and did what one of the right transcripts says."""
     return any(
         run.outcome == PASSED
         and run.transcript is not None
