@@ -217,7 +217,7 @@ def watch(
         int, typer.Option(min=0, help="Do not end before there are so many jobs.")
     ] = 1,
     timeout: Annotated[
-        float | None, typer.Option(min=1.0, help="Seconds after which to give up; exit code 1.")
+        float | None, typer.Option(min=0.0, help="Seconds after which to give up; exit code 1.")
     ] = None,
     namespace: _options.Namespace = None,
     context: _options.Context = None,
