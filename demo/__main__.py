@@ -1,0 +1,124 @@
+"""`python -m demo`: see the package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from rich.console import Console
+from rich.table import Table
+
+from demo import images, jobs, stage
+from demo.cases import build_cases
+from demo.commands import Cluster, DemoError
+from demo.jobs import Outcome
+from gradekeeper.api.status import GradingJobStatus
+
+FOLLOW_SECONDS = 900.0
+
+
+def run_demo(cluster: Cluster) -> list[Outcome]:
+    """Install, grade the ten submissions, verify; returns what became of them."""
+    stage.OUT.mkdir(parents=True, exist_ok=True)
+    say("installing the chart")
+    found = stage.Images.load()
+    stage.install(cluster, found)
+    say("publishing the suite; gold and null are graded to admit it")
+    stage.publish_suite(cluster, found)
+    return grade_all(cluster)
+
+
+def grade_all(cluster: Cluster) -> list[Outcome]:
+    """Apply the ten jobs, follow them, and verify their verdicts offline."""
+    namespace = stage.NAMESPACE
+    key = stage.verdict_key(cluster)
+    jobs.clean(cluster, namespace)
+    folder = jobs.fresh(stage.OUT / "jobs")
+    cases = build_cases()
+    loser = jobs.PodLoser(
+        cluster, namespace, [case.name for case in cases if case.lose_pod], FOLLOW_SECONDS
+    )
+    loser.start()
+    say(f"applying {len(cases)} jobs with kubectl")
+    applied = [jobs.apply_case(cluster, namespace, case, folder) for case in cases]
+    jobs.follow(cluster, namespace, [case.name for case in cases], FOLLOW_SECONDS)
+    say("verifying every verdict offline")
+    return [jobs.collect(cluster, namespace, one, key, stage.OUT) for one in applied]
+
+
+def print_outcomes(outcomes: list[Outcome]) -> None:
+    """The final table."""
+    table = Table(title="gradekeeper demo", title_justify="left")
+    for title in ("job", "submission", "decision", "reason"):
+        table.add_column(title, no_wrap=True)
+    for title in ("passed", "attempts", "seconds"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("verified", no_wrap=True)
+    for outcome in outcomes:
+        case = outcome.applied.case
+        tests = outcome.verdict.get("tests") or {}
+        table.add_row(
+            case.name,
+            case.about,
+            outcome.verdict["decision"],
+            outcome.verdict["reason"],
+            f"{tests.get('passed', '-')}/{tests.get('total', '-')}",
+            str(len(outcome.attempts)),
+            seconds_of(outcome),
+            "yes" if outcome.verified == 0 else "NO",
+        )
+    Console(width=max(Console().width, 130)).print(table)
+
+
+def seconds_of(outcome: Outcome) -> str:
+    """From admission to verdict."""
+    status = GradingJobStatus.model_validate(outcome.job["status"])
+    return (status.duration or "").removesuffix("s")
+
+
+def say(text: str) -> None:
+    """One line of progress with the time since the start."""
+    sys.stdout.write(f"[{time.monotonic() - STARTED:6.1f} s] {text}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Entry point; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("step", choices=["images", "install", "run"])
+    step = parser.parse_args().step
+    try:
+        cluster = Cluster.find()
+        if step == "images":
+            images.build_all(cluster, say).save()
+            return 0
+        if step == "install":
+            stage.OUT.mkdir(parents=True, exist_ok=True)
+            stage.install(cluster, stage.Images.load())
+            stage.publish_suite(cluster, stage.Images.load())
+            return 0
+        outcomes = run_demo(cluster)
+    except DemoError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    print_outcomes(outcomes)
+    wrong = [
+        f"{outcome.applied.case.name}: {complaint}"
+        for outcome in outcomes
+        for complaint in outcome.complaints()
+    ]
+    sys.stderr.writelines(f"error: {line}\n" for line in wrong)
+    if not wrong:
+        folder = stage.OUT.relative_to(stage.ROOT)
+        say(f"verdicts and public key are in {folder}/; try")
+        sys.stdout.write(
+            f"  .venv/bin/gradekeeper verify {folder}/gold.dsse.json --key {folder}/verdict.pub\n"
+        )
+    return 1 if wrong else 0
+
+
+STARTED = time.monotonic()
+
+if __name__ == "__main__":
+    sys.exit(main())

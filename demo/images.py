@@ -1,0 +1,3 @@
+"""Building the images from their ordinary Dockerfiles and loading them into the cluster."""
+
+from __future__ import annotations

@@ -1,0 +1,167 @@
+"""Setting the stage: the chart, an author's key, the suite signed with it and admitted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from demo.cases import SUITE, SUITE_DIR
+from demo.commands import BUILD, ROOT, Cluster, DemoError, run
+
+RELEASE = "gradekeeper"
+SYSTEM = "gradekeeper-system"
+NAMESPACE = "grading"
+AUTHOR = "demo-author"
+OUT = BUILD / "demo"
+BUNDLE = BUILD / "suites" / SUITE
+IMAGES = BUILD / "images.json"
+CHART = ROOT / "charts" / "gradekeeper"
+#: CPU of one grading Pod of the suite and of the operator, in cores.
+GRADING_CPU = 1.7
+OPERATOR_CPU = 0.1
+
+
+@dataclass(frozen=True)
+class Images:
+    """Names of the loaded images, each with its digest.
+
+    Attributes:
+        operator: `repository@sha256:…`.
+        lane: the lane's.
+        suite: the suite's.
+    """
+
+    operator: str
+    lane: str
+    suite: str
+
+    @classmethod
+    def load(cls) -> Images:
+        """What `python -m demo images` built last; raises DemoError if it never did."""
+        try:
+            return cls(**json.loads(IMAGES.read_text()))
+        except (OSError, TypeError, ValueError) as error:
+            raise DemoError(f"the images are not built: run `make images` ({error})") from None
+
+    def save(self) -> None:
+        """Write them for the next step."""
+        IMAGES.parent.mkdir(parents=True, exist_ok=True)
+        IMAGES.write_text(json.dumps(vars(self), indent=2) + "\n")
+
+
+def author_key(cluster: Cluster) -> Path:
+    """The private key of the demo's suite author, made at the first use."""
+    folder = OUT / "keys"
+    private = folder / f"{AUTHOR}.key"
+    if not private.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [cluster.program("gradekeeper"), "keys", "new", "--out", folder, "--name", AUTHOR]
+        run(command, env=cluster.environment)
+    return private
+
+
+def places(cluster: Cluster) -> int:
+    """How many grading Pods of the suite the cluster's nodes hold beside the operator."""
+    nodes = cluster.read("nodes")["items"]
+    free = [_cores(node["status"]["allocatable"]["cpu"]) for node in nodes]
+    free[0] -= OPERATOR_CPU
+    return max(1, sum(int(cpu / GRADING_CPU) for cpu in free))
+
+
+def _cores(quantity: str) -> float:
+    return float(quantity[:-1]) / 1000 if quantity.endswith("m") else float(quantity)
+
+
+def install(cluster: Cluster, images: Images) -> None:
+    """`helm upgrade --install`, with the demo's author trusted; waits until the operator is up.
+
+    Helm never upgrades CRDs, so they are applied first, as the chart's notes say.
+    """
+    public = author_key(cluster).with_suffix(".pub")
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", CHART / "crds")
+    repository, _, digest = images.operator.partition("@")
+    values = {
+        "image": {"repository": repository, "digest": digest},
+        "authorKeys": {AUTHOR: public.read_text()},
+        "gradingNamespaces": [{"name": NAMESPACE, "create": True}],
+        "grading": {"maxPodsInFlight": places(cluster)},
+    }
+    file = OUT / "values.yaml"
+    file.write_text(yaml.safe_dump(values, sort_keys=False))
+    cluster.helm(
+        *("upgrade", "--install", RELEASE, CHART, "--namespace", SYSTEM, "--create-namespace"),
+        *("--values", file, "--skip-crds"),
+    )
+    try:
+        cluster.kubectl(
+            *("-n", SYSTEM, "rollout", "status", f"deployment/{RELEASE}", "--timeout=120s"),
+            limit=150,
+        )
+    except DemoError as error:
+        raise DemoError(f"{error}\n{diagnose(cluster, SYSTEM)}") from None
+
+
+def publish_suite(cluster: Cluster, images: Images) -> None:
+    """Sign the suite, apply it, and wait until its gold and null have admitted it."""
+    gradekeeper = cluster.program("gradekeeper")
+    envelope, manifest = OUT / "suite.dsse.json", OUT / "suite.yaml"
+    named = ["--image", images.suite, "--lane-image", images.lane]
+    sign = [gradekeeper, "suite", "sign", BUNDLE, "--key", author_key(cluster), *named]
+    run([*sign, "--out", envelope], env=cluster.environment)
+    write = [gradekeeper, "suite", "manifest", BUNDLE, *named, "--signature", envelope]
+    run([*write, "--namespace", NAMESPACE, "--out", manifest], env=cluster.environment)
+    # The index is immutable: another build of the suite needs it made anew.
+    try:
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", manifest)
+    except DemoError:
+        gone = ["--ignore-not-found", "--timeout=60s"]
+        cluster.kubectl("-n", NAMESPACE, "delete", "gradingsuite", SUITE, *gone)
+        cluster.kubectl("-n", NAMESPACE, "delete", "configmap", f"{SUITE}-index", *gone)
+        cluster.kubectl("apply", "--server-side", "-f", manifest)
+    try:
+        cluster.kubectl(
+            *("-n", NAMESPACE, "wait", "--for=condition=Ready", f"gradingsuite/{SUITE}"),
+            "--timeout=240s",
+            limit=270,
+        )
+    except DemoError as error:
+        raise DemoError(f"{error}\n{diagnose(cluster, NAMESPACE)}") from None
+
+
+def verdict_key(cluster: Cluster) -> Path:
+    """Fetch the installation's public key to build/demo/verdict.pub."""
+    config_map = cluster.read("configmap", f"{RELEASE}-verdict-key", "-n", SYSTEM)
+    path = OUT / "verdict.pub"
+    path.write_text(config_map["data"]["verdict.pub"])
+    return path
+
+
+def build_bundle(cluster: Cluster) -> None:
+    """Compile the suite into its bundle."""
+    BUNDLE.parent.mkdir(parents=True, exist_ok=True)
+    kit = BUILD / "lanes" / "kit.jar"
+    command = [cluster.program("gradekeeper"), "suite", "build", SUITE_DIR, "--out", BUNDLE]
+    run([*command, "--kit", kit], env=cluster.environment)
+
+
+def diagnose(cluster: Cluster, namespace: str) -> str:
+    """What a person would look at first, bounded."""
+    looks = [
+        cluster.kubectl("-n", namespace, "get", "gradingsuites,gradingjobs,pods", check=False),
+        cluster.kubectl(
+            *("-n", namespace, "get", "gradingsuites", "-o"),
+            "jsonpath={range .items[*]}{.status.conditions}{'\\n'}{end}",
+            check=False,
+        ),
+        cluster.kubectl(
+            *("-n", namespace, "get", "events", "--sort-by=.lastTimestamp"), check=False
+        )[-3000:],
+        cluster.kubectl(
+            *("-n", SYSTEM, "logs", f"deployment/{RELEASE}", "--all-containers", "--tail=40"),
+            check=False,
+        )[-6000:],
+    ]
+    return "\n".join(look.strip() for look in looks if look.strip())
