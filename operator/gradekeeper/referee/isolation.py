@@ -61,19 +61,6 @@ class Profile:
 
 
 WRITABLE: Final = ("/scratch",)
-"""Beside it only devices that keep nothing: see `DEVICES`."""
-DEVICES: Final = frozenset(
-    {
-        "/dev/full",
-        "/dev/null",
-        "/dev/ptmx",
-        "/dev/pts/ptmx",
-        "/dev/random",
-        "/dev/tty",
-        "/dev/urandom",
-        "/dev/zero",
-    }
-)
 
 
 def profile(*, local: bool, uid: int, user_namespace: bool) -> Profile:
@@ -105,11 +92,13 @@ def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
         found.append("groups")
     if expected.user_namespace and facts.get("uid_map") in (None, IDENTITY_MAP):
         found.append("no user namespace")
+    if facts.get("pids_visible") != [1, facts.get("pid")]:
+        found.append("other processes are visible")
     writable = facts.get("writable")
     if type(writable) is not list or facts.get("writable_incomplete"):
         found.append("writable places are unknown")
     else:
-        extra = [place for place in writable if place not in DEVICES | set(expected.writable)]
+        extra = [place for place in writable if place not in expected.writable]
         found += [f"another writable place ({len(extra)})"] if extra else []
         found += [
             f"{place} is not writable" for place in expected.writable if place not in writable
@@ -118,8 +107,10 @@ def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
     denied = denied if type(denied) is dict else {}
     found += [f"{call} is not denied" for call, code in DENIED.items() if denied.get(call) != code]
     if os.uname().machine == "x86_64":
-        found += [f"{entry} is open" for entry in FOREIGN if denied.get(entry) != "SIGSYS"]
-    found += [f"{name} can be opened" for name in CLOSED if facts.get(name) in (None, "OPEN")]
+        found += [f"{entry} is open" for entry in FOREIGN if denied.get(entry) != "KILLED"]
+    found += [
+        f"{name} can be opened" for name in CLOSED if facts.get(name) not in ("EACCES", "EPERM")
+    ]
     return found
 
 
