@@ -129,8 +129,9 @@ def parse_verdict(document: Mapping[str, Any]) -> Graded | Rejected | Unjudged:
         verdict = _ADAPTER.validate_python(fields)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "verdict"
-        raise VerdictInvalid(f"the verdict is not valid at {where}: {first['msg']}") from None
+        field = str(first["loc"][-1]) if first["loc"] else "decision"
+        why = "does not belong to its decision" if field == "reason" else first["msg"][:120]
+        raise VerdictInvalid(f"the verdict's {field[:40]} is not valid: {why}") from None
     if document.get("tests") != verdict_document(verdict).get("tests"):
         raise VerdictInvalid("the verdict's counts do not fit its outcomes")
     return verdict
