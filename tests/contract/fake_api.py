@@ -369,8 +369,8 @@ class FakeApi:
                     finally:
                         for wait in waits:
                             wait.cancel()
-            assert request.transport is not None
-            request.transport.abort()
+            if request.transport is not None:  # the client may have gone first
+                request.transport.abort()
         except TimeoutError:
             if request.query.get("allowWatchBookmarks"):
                 mark = {"metadata": {"resourceVersion": str(since)}}

@@ -1,13 +1,12 @@
-"""The operator as a whole: real process, real kopf watches, real HTTP; small API server and kubelet."""
+"""The operator as a whole: its real process with real kopf watches and real HTTP."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from contract.world import JOBS, NS, a_world, submit
+from contract.world import a_world, submit
 from gradekeeper.verdicts.signing import envelope_from_attestation
 from gradekeeper.verdicts.verify import verify_verdict
 

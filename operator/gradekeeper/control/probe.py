@@ -22,6 +22,7 @@ from gradekeeper.control.logs import Log, log
 
 KEEP_SECONDS = 86_400.0
 BEAT_SECONDS = 1.0
+STALL_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,9 @@ class ServingRecord:
         if self._since is None:
             return
         now = self._clock()
-        # A clock that jumped, or a process that was stopped, leaves a hole: nobody vouches for it.
-        if now < self._until or now - self._until > self._margin + BEAT_SECONDS:
+        # While the process lives the kernel completes connections, however late the loop runs. A
+        # stall beyond that, or a clock that jumped, leaves a hole that nobody vouches for.
+        if not -self._margin <= now - self._until <= STALL_SECONDS:
             self._earlier.append(Served(self.address, self.port, self._since, self._until))
             self._since = now
         self._until = now
@@ -102,13 +104,14 @@ class ServingRecord:
     def vouches(self, address: str, port: int, probed_at: float) -> bool:
         """Whether the listener was certainly up around `probed_at` (unix seconds).
 
-        The end of the running interval is its last beat, so a probe of this very moment is
-        vouched for by `now` as well: the process that answers is the one that serves.
+        The running interval reaches until now, not only until its last beat: the process that
+        answers is the one that serves.
         """
+        if self._since is not None:
+            self.beat()
         for one in self.intervals():
-            until = one.until
-            if one.since == self._since and self._clock() - one.until <= BEAT_SECONDS * 2:
-                until = self._clock() + self._margin
+            running = self._since is not None and one.since == self._since
+            until = one.until + self._margin if running else one.until
             if (one.address, one.port) == (address, port) and (
                 one.since <= probed_at - self._margin and probed_at <= until
             ):
