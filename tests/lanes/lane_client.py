@@ -151,12 +151,20 @@ class Lane:
         return number, in_w, out_r, err_r
 
     def run(
-        self, argv: Iterable[str], *, stdin: bytes = b"", timeout: float = TIMEOUT, **options: object
+        self,
+        argv: Iterable[str],
+        *,
+        stdin: bytes = b"",
+        timeout: float = TIMEOUT,
+        **options: object,
     ) -> Run:
         """Runs one order to its end: its exit status, then what the pipes still hold."""
         number, in_w, out_r, err_r = self.spawn(argv, **options)
-        with open(in_w, "wb") as pipe:
-            pipe.write(stdin)
+        try:
+            with open(in_w, "wb") as pipe:
+                pipe.write(stdin)
+        except BrokenPipeError:
+            pass  # it ended without reading
         written = {out_r: b"", err_r: b""}
         deadline = time.monotonic() + timeout
         end: Message | None = None
@@ -243,8 +251,11 @@ LANE = "/mnt/lane"
 SCRATCH = "/mnt/scratch"
 
 
-def start_lane(lane: Path, *, scratch_bytes: int = 64 << 20) -> Lane:
-    """Starts `laned` of the folder `lane` under bubblewrap and takes its one connection."""
+def start_lane(lane: Path, *, scratch_bytes: int = 64 << 20, prefix: Sequence[str] = ()) -> Lane:
+    """Starts `laned` of the folder `lane` under bubblewrap and takes its one connection.
+
+    `prefix` is a command that runs another one, put before everything.
+    """
     path = lane / "laned.sock"
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -254,6 +265,7 @@ def start_lane(lane: Path, *, scratch_bytes: int = 64 << 20) -> Lane:
         listener.settimeout(TIMEOUT)
         process = subprocess.Popen(
             [
+                *prefix,
                 *bubblewrap(lane=lane, scratch_bytes=scratch_bytes),
                 *(f"{LANE}/laned", "--scratch", SCRATCH, f"{LANE}/laned.sock"),
             ],
