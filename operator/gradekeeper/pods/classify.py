@@ -152,6 +152,8 @@ _DISRUPTIONS: Final[Mapping[str, Reason]] = {
 }
 _PREEMPTED_BY_KUBELET: Final = "Preempting"
 _EVICTED: Final = "Evicted"
+_EXCEEDED: Final = "exceed"
+"""In each of the kubelet's three messages about a Pod's own storage, and not in its others."""
 _REFEREE_STORAGE: Final = ('EmptyDir volume "lane"', f"Container {REFEREE} exceeded")
 _MESSAGE_MAX = 512
 
@@ -254,7 +256,7 @@ def _taken_away(view: _PodView) -> PodFailed | None:
                 reason = Reason.POD_PREEMPTED
         return _failed(reason, str(disruption.get("message") or ""))
     terminated = view.state(REFEREE, "terminated") or {}
-    lost = terminated.get("reason") == UNKNOWN_CONTAINER
+    lost = terminated.get("reason") == UNKNOWN_CONTAINER and view.reason != _EVICTED
     stopped = view.reason in NODE_GONE and view.ran(REFEREE)
     if view.phase == "Unknown" or view.reason == "NodeLost" or lost or stopped:
         return _failed(Reason.NODE_LOST, view.message)
@@ -266,7 +268,9 @@ def _taken_away(view: _PodView) -> PodFailed | None:
 def _failed_as_a_whole(view: _PodView, expected: ExpectedAttempt) -> PodFailed | PodFinished | None:
     if view.phase != "Failed" or not view.reason:
         return None
-    if not view.ran(REFEREE) and not view.ran(LANE):
+    # The node may have forgotten the containers of a Pod that it evicted for what it stored.
+    stored = view.reason == _EVICTED and _EXCEEDED in view.message
+    if not view.ran(REFEREE) and not view.ran(LANE) and not stored:
         return _failed(Reason.POD_ADMISSION_FAILED, f"{view.reason}: {view.message}")
     if view.reason == _EVICTED:
         if any(words in view.message for words in _REFEREE_STORAGE):
