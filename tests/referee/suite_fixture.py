@@ -143,7 +143,7 @@ def build_bundle(target: Path, lane: LocalLane) -> Path:
     )
     (target / "submissions").mkdir()
     (target / "submissions" / "gold.tar.gz").write_bytes(archive(gold_files()))
-    null = {name: b"" for name in gold_files()}
+    null = dict.fromkeys(gold_files(), b"")
     (target / "submissions" / "null.tar.gz").write_bytes(archive(null))
     (target / "suite.json").write_text(json.dumps(SUITE))
     write_manifest(target)

@@ -131,6 +131,7 @@ class Ticker:
         self._pid = 0
         self._reading = -1
         self._held = b""
+        self._ended = False
         self.stalls: list[Stall] = []
 
     def start(self) -> None:
@@ -139,6 +140,7 @@ class Ticker:
         Raises:
             PlatformError: it cannot be started.
         """
+        struct.pack_into("=d", self._shared, 0, time.monotonic())
         self._reading, writing = child.pipe()
         os.set_blocking(self._reading, False)
         os.set_blocking(writing, False)
@@ -152,6 +154,11 @@ class Ticker:
                 os._exit(0)
         os.close(writing)
 
+    @property
+    def pid(self) -> int:
+        """The ticking child; 0 before `start` and after `stop`."""
+        return self._pid
+
     def stop(self) -> None:
         """End the child."""
         if self._pid:
@@ -162,14 +169,15 @@ class Ticker:
     def catch_up(self, now: float, patience: float = 1.0) -> None:
         """Take in what was seen up to now; waits until a tick after `now` came, or patience ends.
 
-        A ticker that does not tick at all for that long is itself a stall.
+        A ticker that does not tick at all for that long is itself a stall; one that has ended
+        says nothing, and nothing more is excused.
         """
         waited_until = time.monotonic() + patience
         while self._last() < now and time.monotonic() < waited_until:
             time.sleep(TICK_SECONDS / 2)
         self._read()
         last = self._last()
-        if last < now:
+        if last < now and not self._ended:
             self.stalls.append(Stall(last + TICK_SECONDS, time.monotonic(), 0.0, 0.0))
 
     def _last(self) -> float:
@@ -183,6 +191,7 @@ class Ticker:
             except BlockingIOError:
                 break
             if not data:
+                self._ended = True
                 break
             self._held += data
         while len(self._held) >= _RECORD.size:

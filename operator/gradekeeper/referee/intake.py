@@ -116,7 +116,8 @@ def unpack(paths: Sequence[Path], target: Path, rules: SubmissionRules) -> Unpac
     sizes: dict[str, int] = {}
     folders: set[str] = set()
     total = skipped = 0
-    for entry in read_tar(_Stream(_gunzip(_chunks(paths), limit))):
+    stream = _Stream(_gunzip(_chunks(paths), limit))
+    for entry in read_tar(stream):
         if not entry.regular:
             skipped += 1
             continue
@@ -137,6 +138,9 @@ def unpack(paths: Sequence[Path], target: Path, rules: SubmissionRules) -> Unpac
             )
         sizes[path] = entry.size
         _write(target, path, entry.read())
+    # To the very end, so that a cut or padded archive is refused wherever it was cut.
+    while stream.read(_CHUNK):
+        pass
     return Unpacked(files=len(sizes), size=sum(sizes.values()), skipped=skipped)
 
 

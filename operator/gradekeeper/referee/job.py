@@ -1,5 +1,6 @@
 """The job as the referee gets it: GRADEKEEPER_JOB and the folders of its container."""
 
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,6 +191,11 @@ def _probe(document: Any) -> Probe | None:
     deadline = document["deadlineSeconds"]
     if type(address) is not str or type(port) is not int or not 0 < port < 65536:
         raise _invalid("probe")
+    try:
+        # A name would have to be resolved, and there is nobody in the Pod to ask.
+        socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+    except (OSError, ValueError):
+        raise _invalid("probe") from None
     if type(deadline) not in (int, float) or not 0 < deadline <= 600:
         raise _invalid("probe")
     return Probe(address, port, float(deadline))

@@ -1,0 +1,136 @@
+"""The compiler's frames: class files arrive whole and in their place, or not at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradekeeper.referee.build import (
+    MAGIC,
+    MAX_CLASS_BYTES,
+    MAX_CLASSES,
+    FrameError,
+    FrameReader,
+    class_path,
+    place_in,
+)
+
+RESERVED = frozenset({"gradekeeper/", "drivers/"})
+
+
+def frame(path, content=MAGIC):
+    return f"C {path} {len(content)}\n".encode() + content
+
+
+def read(*pieces):
+    placed = {}
+    reader = FrameReader(lambda path, content: placed.update({path: content}), RESERVED)
+    end = None
+    for piece in pieces:
+        assert end is None
+        end = reader.feed(piece)
+    return end, placed
+
+
+def test_class_files_arrive():
+    end, placed = read(frame("a/B.class", MAGIC + b"\nOK 9\n") + frame("a/B$C.class"), b"OK 2\n")
+    assert end == ("OK", 2)
+    assert placed == {"a/B.class": MAGIC + b"\nOK 9\n", "a/B$C.class": MAGIC}
+
+
+def test_pieces_may_be_cut_anywhere():
+    stream = frame("a/B.class", MAGIC + b"x" * 50) + b"OK 1\n"
+    assert read(*(stream[n : n + 1] for n in range(len(stream)))) == read(stream)
+
+
+def test_errors_are_an_answer():
+    assert read(b"ERRORS 3\n") == (("ERRORS", 3), {})
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"OK 1\n",
+        b"OK\n",
+        b"OK -1\n",
+        b"FINE 0\n",
+        b"\n",
+        b"C a/B.class\n",
+        b"C a/B.class x\n",
+        b"C a b/B.class 4\n",
+        b"C \xff.class 4\n",
+        frame("a/B.class", b"PK\3\4"),
+        frame("a/B.class", b""),
+        frame("a/B.class") * 2,
+        b"C a/B.class %d\n" % (MAX_CLASS_BYTES + 1),
+        b"x" * 2_000,
+        b"".join(frame(f"C{n}.class") for n in range(MAX_CLASSES + 1)),
+    ],
+    ids=lambda stream: ascii(stream[:30]),
+)
+def test_other_streams_are_errors(stream):
+    with pytest.raises(FrameError):
+        read(stream)
+
+
+@pytest.mark.parametrize(
+    "path", ["A.class", "a/package-info.class", "module-info.class", "a/B$1.class", "ä/Ö.class"]
+)
+def test_paths_of_classes(path):
+    assert class_path(path, RESERVED) == path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        ".class",
+        "A",
+        "A.java",
+        "/A.class",
+        "../A.class",
+        "a/../A.class",
+        "a//A.class",
+        "./A.class",
+        "a\\A.class",
+        "a/A.class/",
+        "a.b/C.class",
+        "gradekeeper/kit/Desk.class",
+        "drivers/Till.class",
+        "x" * 256 + ".class",
+    ],
+)
+def test_other_paths_are_errors(path):
+    with pytest.raises(FrameError):
+        class_path(path, RESERVED)
+
+
+@given(st.text(max_size=20))
+def test_a_class_path_stays_inside(path):
+    try:
+        class_path(path, RESERVED)
+    except FrameError:
+        return
+    assert not path.startswith("/") and ".." not in path.split("/") and "\0" not in path
+
+
+@given(st.lists(st.binary(max_size=60), max_size=5))
+def test_any_bytes_are_frames_or_an_error(pieces):
+    reader = FrameReader(lambda *_: None, RESERVED)
+    try:
+        for piece in pieces:
+            if reader.feed(piece) is not None:
+                break
+    except FrameError:
+        pass
+
+
+def test_placing_writes_files_that_the_lane_reads(tmp_path):
+    place_in(tmp_path)("a/B.class", MAGIC)
+    assert (tmp_path / "a/B.class").read_bytes() == MAGIC
+    assert (tmp_path / "a/B.class").stat().st_mode & 0o777 == 0o644
+
+
+def test_placing_never_overwrites(tmp_path):
+    place_in(tmp_path)("a/B.class", MAGIC)
+    with pytest.raises(FileExistsError):
+        place_in(tmp_path)("a/B.class", MAGIC)

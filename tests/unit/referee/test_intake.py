@@ -1,0 +1,315 @@
+"""Archives from strangers: only what the rules take arrives, and limits always hold."""
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gradekeeper.referee import intake, result
+from gradekeeper.referee.bundle import SubmissionRules
+from gradekeeper.referee.errors import RefereeStop, Refused, Unjudgeable
+from gradekeeper.referee.intake import Unpacked, check_parts, clean_path, compile_rules, unpack
+
+RULES = SubmissionRules(
+    include=("src/main/java/**/*.java",),
+    exclude=("**/testkit/**", "**/hidden/**"),
+    max_files=3,
+    max_bytes=10_000,
+)
+A = "src/main/java/a/A.java"
+
+
+def member(name, data=b"x", **fields):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info, data
+
+
+def tar(*members, form=tarfile.PAX_FORMAT):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
+        for info, data in members:
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def take(tmp_path, data, rules=RULES):
+    """Unpack bytes; what arrived, by path."""
+    part, target = tmp_path / "part-00", tmp_path / "sources"
+    part.write_bytes(data)
+    target.mkdir()
+    report = unpack([part], target, rules)
+    found = {
+        str(path.relative_to(target)): path.read_bytes()
+        for path in target.rglob("*")
+        if not path.is_dir()
+    }
+    assert not any(path.is_symlink() for path in target.rglob("*"))
+    assert report.files == len(found) and report.size == sum(map(len, found.values()))
+    return found
+
+
+def refusal(tmp_path, data, rules=RULES):
+    with pytest.raises(Refused) as caught:
+        take(tmp_path, data, rules)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
+def test_regular_files_of_the_rules_arrive(tmp_path, form):
+    long = "src/main/java/" + "package" * 9 + "/" + "folder/" * 8 + "Long.java"
+    data = tar(
+        member("./" + A, b"class A {}"),
+        member(long, b"long"),
+        member("src/test/java/T.java"),
+        member("src/main/java/testkit/K.java"),
+        member("src/main/java/a/hidden/H.java"),
+        member("src/main/java/notes.txt"),
+        member("README.md"),
+        form=form,
+    )
+    assert take(tmp_path, gzip.compress(data)) == {A: b"class A {}", long: b"long"}
+
+
+def test_permissions_are_those_of_the_layout(tmp_path):
+    take(tmp_path, gzip.compress(tar(member(A, b"x", mode=0o4777))))
+    assert os.stat(tmp_path / "sources" / A).st_mode & 0o7777 == 0o644
+    assert os.stat(tmp_path / "sources/src").st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/src/main/java/A.java",
+        "../src/main/java/A.java",
+        "src/main/java/../java/A.java",
+        "src/main/java/a\nb.java",
+        "src/main/java/a\\b.java",
+        "src/main/java/" + "a" * 300 + ".java",
+        "src/main/java/\udcff.java",
+    ],
+    ids=ascii,
+)
+def test_hostile_names_are_skipped(tmp_path, name):
+    data = tar(member(name), member(A), form=tarfile.GNU_FORMAT)
+    assert take(tmp_path, gzip.compress(data)) == {A: b"x"}
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
+)
+def test_everything_but_regular_files_is_skipped(tmp_path, kind):
+    link = member("src/main/java/L.java", b"", type=kind, linkname="/etc/passwd")
+    assert take(tmp_path, gzip.compress(tar(link, member(A)))) == {A: b"x"}
+
+
+def test_a_file_behind_a_linked_folder_is_a_file_of_its_own(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    data = tar(member("src", b"", type=tarfile.SYMTYPE, linkname=str(outside)), member(A))
+    assert take(tmp_path, gzip.compress(data)) == {A: b"x"}
+    assert not list(outside.iterdir())
+
+
+def test_of_a_name_twice_the_last_counts_once(tmp_path):
+    twice = tar(*(member(A, bytes([n]) * (9 - n)) for n in range(5)))
+    assert take(tmp_path, gzip.compress(twice)) == {A: b"\4" * 5}
+
+
+def test_files_in_each_others_place_are_skipped(tmp_path):
+    inside = member(A + "/b/B.java")
+    other = member("src/main/java/a.java/C.java"), member("src/main/java/a.java")
+    data = tar(member(A), inside, *other)
+    assert take(tmp_path, gzip.compress(data)) == {A: b"x", "src/main/java/a.java/C.java": b"x"}
+
+
+def test_one_file_too_many(tmp_path):
+    files = [member(f"src/main/java/F{n}.java") for n in range(4)]
+    assert refusal(tmp_path, gzip.compress(tar(*files))) == result.SUBMISSION_TOO_MANY_FILES
+
+
+def test_as_many_files_as_allowed(tmp_path):
+    files = [member(f"src/main/java/F{n}.java") for n in range(3)]
+    assert len(take(tmp_path, gzip.compress(tar(*files, member("other.txt"))))) == 3
+
+
+@pytest.mark.parametrize("name", [A, "build/big.bin"])
+def test_too_many_bytes_wherever_they_are(tmp_path, name):
+    assert (
+        refusal(tmp_path, gzip.compress(tar(member(name, b"x" * 10_001))))
+        == result.SUBMISSION_TOO_LARGE
+    )
+
+
+def test_as_many_bytes_as_allowed(tmp_path):
+    assert take(tmp_path, gzip.compress(tar(member(A, b"x" * 10_000))))
+
+
+def test_a_claimed_size_is_refused_before_it_is_read(tmp_path):
+    header = member(A)[0]
+    header.size = 1 << 40
+    data = header.tobuf(tarfile.GNU_FORMAT)
+    assert refusal(tmp_path, gzip.compress(data)) == result.SUBMISSION_TOO_LARGE
+
+
+def test_a_bomb_stops_at_the_limit(tmp_path):
+    bomb = gzip.compress(b"\0" * 512 + b"\0" * (1 << 20))
+    folder = member("x/", b"", type=tarfile.DIRTYPE)[0]
+    folder.size = 0
+    entries = folder.tobuf() * 60_000
+    assert refusal(tmp_path, gzip.compress(entries)) == result.SUBMISSION_MALFORMED
+    assert unpack_total(tmp_path, bomb) == 0
+
+
+def unpack_total(tmp_path, data):
+    part = tmp_path / "other"
+    part.write_bytes(data)
+    return unpack([part], tmp_path / "sources", RULES).files
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"not an archive",
+        gzip.compress(b""),
+        gzip.compress(b"not a tar" * 100),
+        gzip.compress(tar(member(A, b"x" * 900)))[:-30],
+        gzip.compress(tar(member(A, b"x" * 900))[:700]),
+        tar(member(A)),
+        gzip.compress(tar(member(A))) + b"trailing",
+        gzip.compress(tar(member(A)).replace(b"ustar", b"USTAR", 1)),
+    ],
+    ids=[
+        "empty",
+        "text",
+        "nothing inside",
+        "text inside",
+        "cut gzip",
+        "cut tar",
+        "no gzip",
+        "trailing",
+        "checksum",
+    ],
+)
+def test_what_is_no_archive_is_malformed(tmp_path, data):
+    assert refusal(tmp_path, data) == result.SUBMISSION_MALFORMED
+
+
+def test_a_huge_pax_header_is_malformed(tmp_path):
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, 1 << 30
+    assert refusal(tmp_path, gzip.compress(info.tobuf())) == result.SUBMISSION_MALFORMED
+
+
+def test_members_of_gzip_are_one_stream(tmp_path):
+    data = tar(member(A, b"x" * 900))
+    assert take(tmp_path, gzip.compress(data[:600]) + gzip.compress(data[600:]))
+
+
+def test_sparse_files_are_skipped(tmp_path):
+    sparse, data = member("src/main/java/S.java")
+    sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    assert take(tmp_path, gzip.compress(tar((sparse, data), member(A)))) == {A: b"x"}
+
+
+def test_parts_are_concatenated_and_checked(tmp_path):
+    (tmp_path / "part-00").write_bytes(b"ab")
+    (tmp_path / "part-01").write_bytes(b"c")
+    digest = "sha256:" + hashlib.sha256(b"abc").hexdigest()
+    assert len(check_parts(tmp_path, ["part-00", "part-01"], digest)) == 2
+    for parts in (["part-01", "part-00"], ["part-00"], ["part-00", "part-02"]):
+        with pytest.raises(Unjudgeable) as caught:
+            check_parts(tmp_path, parts, digest)
+        assert caught.value.reason == result.SUBMISSION_CORRUPT
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        (
+            "src/**/*.java",
+            ["src/A.java", "src/a/b/A.java"],
+            ["src/A.jav", "A.java", "x/src/A.java"],
+        ),
+        ("**/testkit/**", ["testkit/x", "a/testkit/b/c"], ["testkit", "atestkit/x"]),
+        ("*.py", ["a.py"], ["a/a.py", "apy"]),
+        ("a?.txt", ["ab.txt"], ["a.txt", "a/.txt"]),
+        ("**", ["a", "a/b"], []),
+    ],
+)
+def test_patterns(glob, yes, no):
+    takes = compile_rules(SubmissionRules((glob,), (), 1, 1))
+    assert [path for path in yes + no if takes(path)] == yes
+
+
+@given(st.binary(max_size=60))
+def test_a_clean_path_stays_inside(name):
+    path = clean_path(name)
+    if path is not None:
+        assert not path.startswith("/") and os.path.normpath(path) == path
+        assert ".." not in path.split("/")
+
+
+PROPERTY = settings(
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def unpacks_or_refuses(root, data):
+    part, target = root / "part", root / os.urandom(8).hex()
+    part.write_bytes(data)
+    target.mkdir()
+    try:
+        report = unpack([part], target, RULES)
+    except Refused:
+        return None
+    assert report.files <= RULES.max_files and report.size <= RULES.max_bytes
+    for path in target.rglob("*"):
+        assert path.is_dir() or (path.is_file() and not path.is_symlink())
+    return report
+
+
+@PROPERTY
+@given(data=st.binary(max_size=2_000), zipped=st.booleans())
+def test_any_bytes_are_taken_or_refused(tmp_path, data, zipped):
+    unpacks_or_refuses(tmp_path, gzip.compress(data) if zipped else data)
+
+
+BASE = tar(
+    member(A, b"class A {}"),
+    member("src/main/java/" + "p/" * 60 + "B.java", b"x" * 600),
+    member("link", b"", type=tarfile.SYMTYPE, linkname="/etc"),
+)
+
+
+@PROPERTY
+@given(st.data())
+def test_any_change_of_an_archive_is_taken_or_refused(tmp_path, data):
+    changed = bytearray(BASE)
+    for _ in range(data.draw(st.integers(1, 5))):
+        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    for start in range(0, len(changed), 512):  # changes must get past the checksum
+        block = changed[start : start + 512]
+        if data.draw(st.booleans()) and block[257:262] == b"ustar":
+            total = sum(block[:148]) + 8 * 32 + sum(block[156:])
+            changed[start + 148 : start + 156] = b"%06o\0 " % total
+    unpacks_or_refuses(tmp_path, gzip.compress(bytes(changed)))
+
+
+def test_the_base_of_the_mutations_is_sound(tmp_path):
+    assert unpacks_or_refuses(tmp_path, gzip.compress(BASE)) == Unpacked(2, 610, 1)
+
+
+def test_every_stop_is_one_of_ours():
+    assert issubclass(Refused, RefereeStop) and issubclass(Unjudgeable, RefereeStop)
+    assert intake.MAX_ARCHIVE_BYTES == 24 * 1024 * 1024

@@ -1,0 +1,168 @@
+"""Isolation facts: each that is off is seen, and a reachable operator is never called denied."""
+
+import json
+import os
+import socket
+import time
+
+import pytest
+
+from gradekeeper.referee import isolation
+from gradekeeper.referee.isolation import NetworkProbe, differences, profile, read_probe, summary
+
+POD = profile(local=False, uid=10003, user_namespace=True)
+FALLBACK = profile(local=False, uid=10003, user_namespace=False)
+
+
+def facts(**changes):
+    found = {
+        "uid": 10003,
+        "gid": 10003,
+        "groups": [],
+        "uid_map": "0 431554560 65536",
+        "gid_map": "0 431554560 65536",
+        "cap_eff": "0",
+        "cap_prm": "0",
+        "cap_bnd": "0",
+        "cap_amb": "0",
+        "no_new_privs": 1,
+        "seccomp": 2,
+        "writable": ["/scratch"],
+        "root_readonly": True,
+        "shm_bytes": 1048576,
+        "token": False,
+        "pid": 7,
+        "pids_visible": [1, 7],
+        **dict.fromkeys(isolation.CLOSED, "EACCES"),
+        "denied": {**isolation.DENIED, "i386": "KILLED", "x32": "KILLED"},
+    }
+    found.update(changes)
+    return found
+
+
+def test_an_isolated_lane_has_no_differences():
+    assert differences(facts(), POD) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"uid": 0},
+        {"uid": "10003"},
+        {"gid": 0},
+        {"groups": [0]},
+        {"groups": None},
+        {"cap_eff": "1"},
+        {"cap_prm": "1"},
+        {"cap_bnd": "1ffffffffff"},
+        {"cap_amb": "1"},
+        {"no_new_privs": 0},
+        {"no_new_privs": True},
+        {"seccomp": 0},
+        {"writable": []},
+        {"writable": ["/scratch", "/tmp"]},
+        {"writable": ["/scratch"], "writable_incomplete": True},
+        {"writable": None},
+        {"root_readonly": False},
+        {"token": True},
+        {"pids_visible": [1, 2, 7]},
+        {"uid_map": isolation.IDENTITY_MAP},
+        {"proc1_mem": "ALLOWED"},
+        {"proc1_environ": None},
+        {"denied": None},
+    ],
+    ids=str,
+)
+def test_each_difference_is_seen(changes):
+    assert differences(facts(**changes), POD)
+
+
+@pytest.mark.parametrize("name", [*facts()])
+def test_a_missing_fact_is_a_difference(name):
+    found = facts()
+    del found[name]
+    unused = name in ("gid_map", "shm_bytes")
+    assert bool(differences(found, POD)) is not unused
+
+
+@pytest.mark.parametrize("call", [*isolation.DENIED])
+def test_each_call_that_is_open_is_seen(call):
+    for answer in ("ALLOWED", "EINVAL", "EFAULT"):
+        denied = {**facts()["denied"], call: answer}
+        assert differences(facts(denied=denied), POD) == [f"{call} is not denied"]
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="only x86-64 has foreign entries")
+@pytest.mark.parametrize("entry", isolation.FOREIGN)
+def test_each_foreign_entry_is_seen(entry):
+    denied = {**facts()["denied"], entry: "ALLOWED"}
+    assert differences(facts(denied=denied), POD)
+
+
+def test_without_a_required_user_namespace_none_is_asked_for():
+    identity = facts(uid_map=isolation.IDENTITY_MAP)
+    assert differences(identity, FALLBACK) == []
+    assert summary(identity, FALLBACK, None)["userNamespace"] is False
+    assert summary(facts(), POD, None)["userNamespace"] is True
+
+
+def test_the_summary_is_small_and_has_no_text_of_the_lane():
+    long = facts(uid="x" * 10_000, writable=["/" + "y" * 10_000], denied={"z" * 9_000: "z"})
+    text = json.dumps(summary(long, POD, None))
+    assert len(text) < 600 and not {"xx", "yy", "zz"} & {text[n : n + 2] for n in range(len(text))}
+
+
+@pytest.mark.parametrize("output", [b"", b"[]", b"{", b"x" * 50_000, b'{"a":1,"a":2}'])
+def test_other_output_is_no_description(output):
+    assert read_probe(output) is None
+
+
+def settle(probe, seconds=5.0):
+    end = time.monotonic() + seconds
+    while probe.denied is None:
+        assert time.monotonic() < end
+        time.sleep(min(0.01, probe.step(time.monotonic())))
+
+
+def test_a_refused_connection_is_denied():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        probe = NetworkProbe("127.0.0.1", closed.getsockname()[1], time.monotonic() + 5)
+        settle(probe)
+    assert probe.denied is True
+    assert probe.facts["network"] == "denied" and probe.facts["networkAnswer"] == "ECONNREFUSED"
+
+
+def test_a_connection_that_is_never_answered_is_denied():
+    # A full accept queue drops what comes after it, as a policy does.
+    with socket.socket() as full, socket.socket() as one, socket.socket() as two:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for client in (one, two):
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        probe = NetworkProbe("127.0.0.1", full.getsockname()[1], time.monotonic() + 5)
+        settle(probe)
+    assert probe.denied is True and probe.facts["networkAnswer"] == "ETIMEDOUT"
+
+
+def test_a_served_port_is_reachable_once_the_deadline_has_passed():
+    with socket.socket() as served:
+        served.bind(("127.0.0.1", 0))
+        served.listen(64)
+        probe = NetworkProbe("127.0.0.1", served.getsockname()[1], time.monotonic() + 0.25)
+        settle(probe)
+    assert probe.denied is False
+    assert probe.facts["network"] == "reachable"
+
+
+def test_a_policy_may_come_into_force_late():
+    with socket.socket() as served:
+        served.bind(("127.0.0.1", 0))
+        served.listen(64)
+        probe = NetworkProbe("127.0.0.1", served.getsockname()[1], time.monotonic() + 10)
+        for _ in range(3):
+            probe.step(time.monotonic())
+        assert probe.denied is None
+    settle(probe)
+    assert probe.denied is True
