@@ -3,7 +3,7 @@
 CLUSTER_PYTHON ?= python3
 CLUSTER := $(CLUSTER_PYTHON) $(dir $(lastword $(MAKEFILE_LIST)))cluster.py
 # The pinned helm in the cache; expanded only by the targets that use it.
-HELM = $(shell $(CLUSTER) helm --path-only)
+HELM ?= $(shell $(CLUSTER) helm --path-only)
 
 .PHONY: cluster-up cluster-down cluster-status helm
 cluster-up: ## start the test cluster, or check the one that GRADEKEEPER_CONTEXT names

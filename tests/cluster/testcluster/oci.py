@@ -158,3 +158,31 @@ def read_archive(path: Path) -> ArchivedImage:
     name = annotations.get(_NAME_ANNOTATION) or annotations.get(_REF_ANNOTATION, "")
     layers = tuple(f"blobs/sha256/{layer['digest'][7:]}" for layer in manifest["layers"])
     return ArchivedImage(name, digest, image_id, config, layers)
+
+
+def find_in_image(path: Path, texts: list[bytes]) -> list[str]:
+    """Return where an image holds one of the texts: in its configuration, file names or contents.
+
+    Used to prove that nothing of the build host (mirrors, certificates, settings) got in.
+
+    Args:
+        path: OCI archive.
+        texts: What must not be there.
+
+    Returns:
+        One line a find, ``<where>: <text>``.
+    """
+    image = read_archive(path)
+    described = canonical(image.config)
+    found = [f"configuration: {text.decode()}" for text in texts if text in described]
+    with tarfile.open(path) as tar:
+        for layer in image.layers:
+            blob = tar.extractfile(layer)
+            if blob is None:
+                raise ValueError(f"{path}: no layer {layer}")
+            with tarfile.open(fileobj=blob, mode="r|*") as files:
+                for member in files:
+                    content = files.extractfile(member) if member.isfile() else None
+                    data = member.name.encode() + b"\0" + (content.read() if content else b"")
+                    found += [f"{member.name}: {t.decode()}" for t in texts if t in data]
+    return found
