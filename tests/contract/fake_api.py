@@ -61,6 +61,18 @@ class Fault:
     times: int
     headers: Mapping[str, str] = field(default_factory=dict)
     after: bool = False  # do the work first, then lose the answer
+    message: str = "told to fail"
+
+
+@dataclass
+class Hold:
+    """One request that waits, before or after its work, until it is released."""
+
+    matches: Callable[[web.Request], bool]
+    after: bool
+    skip: int
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass
@@ -88,6 +100,7 @@ class FakeApi:
         self._changed = asyncio.Event()
         self._watches: set[asyncio.Event] = set()
         self._faults: list[Fault] = []
+        self._holds: list[Hold] = []
         self._seen = asyncio.Condition()
         self._asked = asyncio.Event()
         self.opened_watches = 0
@@ -121,6 +134,7 @@ class FakeApi:
         headers: Mapping[str, str] | None = None,
         after: bool = False,
         watch: bool | None = None,
+        message: str = "told to fail",
     ) -> None:
         """Answer the next requests whose path contains `path` with an error; 0 cuts the line."""
 
@@ -131,7 +145,13 @@ class FakeApi:
                 and (watch is None or ("watch" in request.query) == watch)
             )
 
-        self._faults.append(Fault(matches, status, times, headers or {}, after))
+        self._faults.append(Fault(matches, status, times, headers or {}, after, message))
+
+    def hold(self, method: str, path: str, *, after: bool, skip: int = 0) -> Hold:
+        """Stop the next request whose path contains `path` (but for `skip` of them)."""
+        hold = Hold(lambda r: r.method == method and path in r.path, after, skip)
+        self._holds.append(hold)
+        return hold
 
     def cut_watches(self) -> None:
         """End every open watch without warning."""
@@ -194,10 +214,11 @@ class FakeApi:
     ) -> Manifest:
         old = self._must_get(plural, namespace, name)
         metadata = patch.get("metadata") or {}
-        for precondition in ("uid", "resourceVersion"):
-            wanted = metadata.get(precondition)
-            if wanted is not None and wanted != old["metadata"][precondition]:
-                raise _Refused(409, "Conflict", f"{precondition} in precondition does not match")
+        if metadata.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+            raise _Refused(422, "Invalid", "metadata.uid: Invalid value: field is immutable")
+        version = metadata.get("resourceVersion")
+        if version is not None and version != old["metadata"]["resourceVersion"]:
+            raise _Refused(409, "Conflict", "the object has been modified")
         change = {"status": patch.get("status")} if status else dict(patch)
         if not status:
             change.pop("status", None)
@@ -242,6 +263,11 @@ class FakeApi:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    def touch(self) -> None:
+        """Wake everybody who waits for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
     def _mark_asked(self) -> None:
         self._asked.set()
         self._asked = asyncio.Event()
@@ -266,11 +292,29 @@ class FakeApi:
             if fault.status == 0:
                 assert request.transport is not None
                 request.transport.abort()
-            return _status(fault.status or 500, "", "told to fail", fault.headers)
+            return _status(fault.status or 500, "", fault.message, fault.headers)
+        hold = self._held(request)
         try:
-            return await self._route(request)
+            if hold is not None and not hold.after:
+                hold.reached.set()
+                await hold.released.wait()
+            answer = await self._route(request)
+            if hold is not None and hold.after:
+                hold.reached.set()
+                await hold.released.wait()
+            return answer
         except _Refused as refused:
             return _status(refused.code, refused.reason, refused.message)
+
+    def _held(self, request: web.Request) -> Hold | None:
+        for hold in self._holds:
+            if hold.matches(request):
+                if hold.skip > 0:
+                    hold.skip -= 1
+                    continue
+                self._holds.remove(hold)
+                return hold
+        return None
 
     async def _route(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET" and (found := _discovery(request.path)) is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
@@ -21,14 +20,14 @@ class _Commands(TyperGroup):
     """Loads `suite` when it is used, and reports every error in one line."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), *([_SUITE] if _has_suite() else [])]
+        return [*super().list_commands(ctx), _SUITE]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name != _SUITE or not _has_suite():
+        if cmd_name != _SUITE:
             return super().get_command(ctx, cmd_name)
         from gradekeeper.suites.cli import app as suite_app
 
-        command = typer.main.get_command(suite_app)
+        command = typer.main.get_group(suite_app)
         command.name = _SUITE
         return command
 
@@ -59,10 +58,6 @@ class _Commands(TyperGroup):
             hint = f" See `{context.command_path} --help`." if context is not None else ""
             _fail(message() + hint, status)
         sys.exit(code if isinstance(code, int) else 0)
-
-
-def _has_suite() -> bool:
-    return importlib.util.find_spec("gradekeeper.suites.cli") is not None
 
 
 def _fail(message: str, code: int) -> None:

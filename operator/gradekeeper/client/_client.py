@@ -307,6 +307,7 @@ class GradingClient:
 
         Raises:
             NotFoundError: The job is gone.
+            InvalidError: A later job has its name.
         """
         await self._connection.request(
             "PATCH",

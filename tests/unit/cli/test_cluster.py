@@ -363,5 +363,15 @@ def test_unknown_commands_are_one_line(run: Run) -> None:
 
 def test_help_names_every_command(run: Run) -> None:
     shown = run("--help").stdout
-    for command in ("submit", "wait", "get", "watch", "export", "cancel", "verify", "keys"):
+    for command in (
+        "submit",
+        "wait",
+        "get",
+        "watch",
+        "export",
+        "cancel",
+        "verify",
+        "keys",
+        "suite",
+    ):
         assert f"\n  {command} " in shown

@@ -545,7 +545,7 @@ async def test_cancel_asks_the_operator_and_never_a_later_job_of_the_name(
     job = api.get(JOBS, NS, handle.name)
     assert job is not None
     assert job["spec"]["cancel"] is True
-    with pytest.raises(Exception, match="HTTP 409"):
+    with pytest.raises(InvalidError, match=r"metadata\.uid"):
         await client.cancel(dataclasses.replace(handle, uid="earlier"))
 
 
