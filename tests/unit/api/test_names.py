@@ -61,6 +61,12 @@ def test_job_names_are_labels_that_leave_room_for_parts(prefix: str, nonce: str)
     assert len(part_name(name, 23)) <= 63
 
 
+def test_the_longest_job_name_uses_all_the_room_there_is() -> None:
+    name = job_name("a" * 60, "n")
+    assert len(name) == 52
+    assert name.startswith("a" * 31 + "-")
+
+
 @given(st.text(max_size=50), st.text(max_size=50), st.text(max_size=50))
 def test_job_names_follow_the_nonce(prefix: str, nonce: str, other: str) -> None:
     assert job_name(prefix, nonce) == job_name(prefix, nonce)
