@@ -186,12 +186,14 @@ class Kubelet:
         grader: what a Pod's referee says; None lets the Pod run on.
         hold: while set, new Pods stay pending.
         seen: every Pod name that ever existed, in order, with repetitions by UID.
+        skip: names of Pods that are none of its business.
     """
 
     api: FakeApi
     grader: Grader = grade
     hold: bool = False
     seen: list[str] = field(default_factory=list)
+    skip: set[str] = field(default_factory=set)
     _known: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
@@ -209,7 +211,7 @@ class Kubelet:
             self._known.add(meta["uid"])
             self.seen.append(meta["name"])
         status = pod.get("status") or {}
-        if self.hold or status.get("phase") in ("Succeeded", "Failed"):
+        if self.hold or meta["name"] in self.skip or status.get("phase") in ("Succeeded", "Failed"):
             return
         if status.get("phase") != "Running":
             self.api.set_status(PODS, NS, meta["name"], _running())

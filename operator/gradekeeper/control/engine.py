@@ -484,8 +484,9 @@ class Engine:
                 serving=self._serving,
             )
             if not await self._apply(record, plan):
-                if plan.requeue_after is not None:
-                    self.queue.add_after(key, plan.requeue_after)
+                delays = [plan.requeue_after, self._parts_in(uid)]
+                if soonest := [delay for delay in delays if delay is not None]:
+                    self.queue.add_after(key, min(soonest))
                 return
         self.queue.add_after(key, BACKOFF_SECONDS)
 
@@ -641,7 +642,16 @@ class Engine:
         if age > PARTS_LATE_AFTER_SECONDS:
             delay = PARTS_LATE_SECONDS
         memo.parts, memo.parts_due = Parts.MISSING, self._time() + delay
-        self.queue.add_after(Key("job", job.meta.uid), delay + 0.001)
+
+    def _parts_in(self, uid: str) -> float | None:
+        """Seconds until missing parts are looked for again; None if none are missing.
+
+        Asked at the end of each run, for the queue keeps only the earliest time of a key.
+        """
+        memo = self._memos.get(uid)
+        if memo is None or memo.parts is not Parts.MISSING:
+            return None
+        return max(0.001, memo.parts_due - self._time() + 0.001)
 
     async def _has_part(self, job: Job, name: str) -> bool:
         """Whether a part exists and belongs to the job; its payload is never read."""
