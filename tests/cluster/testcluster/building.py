@@ -232,5 +232,3 @@ def build_and_load(
             return _push(find_engine(layout, progress), name, registry)
     with progress.step(f"loading {name}"):
         return load_archive(layout, archive, os.environ)
-
-

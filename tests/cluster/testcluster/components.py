@@ -140,7 +140,9 @@ def containerd_check(layout: Layout, programs: Programs) -> Check:
         if done.returncode != 0:
             return done.stderr.strip()[-300:]
         # io.containerd.grpc.v1  cri  linux/amd64  ok
-        states = {tuple(line.split()[:2]): line.split()[-1] for line in done.stdout.splitlines()[1:]}
+        states = {
+            tuple(line.split()[:2]): line.split()[-1] for line in done.stdout.splitlines()[1:]
+        }
         state = states.get(("io.containerd.grpc.v1", "cri"))
         return None if state == "ok" else f"the CRI plugin's state is {state}"
 

@@ -6,14 +6,16 @@ lines. The Pods run in a namespace of their own, which is deleted afterwards.
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from .api import Api, ApiError
-from .commands import tail
+from .commands import run, succeeds, tail
 from .errors import ClusterError
-from .layout import API_SERVICE_IP, NODE, PAUSE_IMAGE, Layout
+from .layout import API_SERVICE_IP, NODE, PAUSE_IMAGE, POD_BRIDGE, Layout
 from .progress import Progress
 
 _PORT = 8080
@@ -115,6 +117,36 @@ def describe_pod(pod: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
+class _Probe(NamedTuple):
+    name: str
+    verb: str
+    address: str
+    port: int
+    what: str
+    blamed: str
+
+    @property
+    def arguments(self) -> list[str]:
+        return [self.verb, self.address, str(self.port), str(_SECONDS)]
+
+
+def _connection_problem(address: str, port: int) -> str | None:
+    try:
+        socket.create_connection((address, port), timeout=1).close()
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _escape_problem(pod_ip: str) -> str | None:
+    """Return the route that a Pod's packet to the rest of the world would take; it has to be none.
+
+    The kernel is asked, no packet is sent. The address is one that is reserved for examples.
+    """
+    command = ["ip", "route", "get", "198.51.100.1", "from", pod_ip, "iif", POD_BRIDGE]
+    return run(command).strip() if succeeds(command) else None
+
+
 class Proofs:
     """Runs the proofs one after the other."""
 
@@ -178,23 +210,59 @@ class Proofs:
         self._progress.say(f"a Pod runs and has the address {pod_ip}"
                            + (", in a user namespace" if uses_namespace else ""))  # fmt: skip
         probes = (
-            ("connect", "to-pod", pod_ip, _PORT, "free", "a Pod connects to a Pod", "containerd"),
-            ("connect", "to-service", address, 80, "free",
-             "a Pod connects to a Service address", "kube-proxy"),
-            ("connect", "to-api", API_SERVICE_IP, 443, "free",
-             "a Pod connects to the API server's Service", "kube-proxy"),
-            ("denied", "denied", pod_ip, _PORT, "denied",
-             "a connection that a NetworkPolicy denies is denied", "kube-router"),
-        )  # fmt: skip
-        for verb, name, target, port, role, _, _ in probes:
-            arguments = [verb, target, str(port), str(_SECONDS)]
-            self._api.request("POST", f"{base}/pods", build_probe_pod(name, arguments, role=role))
-        for _, name, _, _, _, what, blamed in probes:
-            self._wait(what, lambda path=f"{base}/pods/{name}": self._not_succeeded(path),
-                       _SECONDS + 30, blamed)  # fmt: skip
+            _Probe("to-pod", "connect", pod_ip, _PORT, "a Pod connects to a Pod", "containerd"),
+            _Probe(
+                "to-service",
+                "connect",
+                address,
+                80,
+                "a Pod connects to a Service address",
+                "kube-proxy",
+            ),
+            _Probe(
+                "to-api",
+                "connect",
+                API_SERVICE_IP,
+                443,
+                "a Pod connects to the API server's Service",
+                "kube-proxy",
+            ),
+            _Probe(
+                "denied",
+                "denied",
+                pod_ip,
+                _PORT,
+                "a connection that a NetworkPolicy denies is denied",
+                "kube-router",
+            ),
+        )
+        for probe in probes:
+            self._api.request(
+                "POST",
+                f"{base}/pods",
+                build_probe_pod(probe.name, probe.arguments, role=probe.verb),
+            )
+        # The API server calls admission webhooks this way.
+        self._wait(
+            "the node connects to a Service address",
+            lambda: _connection_problem(address, 80),
+            _SECONDS,
+            "kube-proxy",
+        )
+        self._wait(
+            "packets of Pods to elsewhere are refused",
+            lambda: _escape_problem(pod_ip),
+            5,
+            "kube-proxy",
+        )
+        for probe in probes:
+            check = partial(self._not_succeeded, f"{base}/pods/{probe.name}")
+            self._wait(probe.what, check, _SECONDS + 30, probe.blamed)
         restarted = self._api.request("GET", f"{base}/pods/server")
         if restarted["status"]["containerStatuses"][0]["restartCount"] != 0:
-            raise ClusterError("the probed server restarted, so the denied connection proves nothing")
+            raise ClusterError(
+                "the probed server restarted, so the denied connection proves nothing"
+            )
 
     def _absent(self, path: str) -> str | None:
         try:

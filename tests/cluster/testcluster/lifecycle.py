@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import binaries, cleanup, network, pki
 from .api import Api, ApiError
-from .components import build_components, write_settings
+from .components import Programs, build_components, write_settings
 from .errors import ClusterError
 from .health import Proofs, log_tail, node_problem
 from .layout import CONTEXT, NODE, NODE_IP, PORTS, Layout
@@ -70,9 +70,8 @@ def problems(layout: Layout) -> list[str]:
     if found or not status:
         return found or ["the supervisor has not started anything yet"]
     programs = installed_programs(layout)
-    for component in build_components(layout, programs):
-        if (reason := component.check()) is not None:
-            found.append(f"{component.name}: {reason}")
+    checked = [(c.name, c.check()) for c in build_components(layout, programs)]
+    found += [f"{name}: {reason}" for name, reason in checked if reason is not None]
     if found:
         return found
     try:
@@ -86,7 +85,7 @@ def problems(layout: Layout) -> list[str]:
     return found
 
 
-def installed_programs(layout: Layout) -> binaries.Programs:
+def installed_programs(layout: Layout) -> Programs:
     """Return the programs, all of which must be there already (nothing is said or built)."""
 
     class _Silent(Progress):
@@ -111,8 +110,8 @@ def check_machine(layout: Layout) -> None:
         owner = layout.owner.read_text()
         if owner != str(layout.cache):
             raise ClusterError(
-                f"a cluster of the cache folder {owner} runs on this machine, and there can be one: "
-                f"stop it with GRADEKEEPER_CACHE={owner} first"
+                f"a cluster of the cache folder {owner} runs on this machine, and there can be "
+                f"one: stop it with GRADEKEEPER_CACHE={owner} first"
             )
 
 

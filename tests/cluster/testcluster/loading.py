@@ -64,8 +64,8 @@ def stale_digest_names(
 
 
 def _ctr(layout: Layout, *arguments: str | Path) -> str:
-    base = [layout.tools / "ctr", "--address", layout.containerd_socket, "--namespace", "k8s.io"]
-    return run([*base, *arguments], limit=600)
+    address: list[str | Path] = ["--address", layout.containerd_socket]
+    return run([layout.tools / "ctr", *address, "--namespace", "k8s.io", *arguments], limit=600)
 
 
 def _load_own(layout: Layout, archive: Path, image: ArchivedImage) -> str:

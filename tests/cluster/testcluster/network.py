@@ -72,7 +72,9 @@ def conflicting_routes(routes: str, own: Sequence[str]) -> list[str]:
         routes: The command's output.
         own: Names of the cluster's links.
     """
-    prefixes = tuple(cidr.split("/")[0].rsplit(".", 2)[0] + "." for cidr in (POD_CIDR, SERVICE_CIDR))
+    prefixes = tuple(
+        cidr.split("/")[0].rsplit(".", 2)[0] + "." for cidr in (POD_CIDR, SERVICE_CIDR)
+    )
     found = []
     for line in routes.splitlines():
         words = line.split()

@@ -44,10 +44,10 @@ def render_build_config(settings: Mapping[str, str], has_authority: bool) -> str
     does not exist there, and the authority's file has another path.
     """
     lines = ["[global]"]
-    for name in _COPIED:
-        if name in settings:
-            # A continued value has to stay indented.
-            lines.append(f"{name} = " + "\n  ".join(settings[name].split("\n")))
+    # A continued value has to stay indented.
+    lines += [
+        f"{name} = " + settings[name].replace("\n", "\n  ") for name in _COPIED if name in settings
+    ]
     if has_authority:
         lines.append(f"cert = {CA_TARGET}")
     return "\n".join(lines) + "\n"

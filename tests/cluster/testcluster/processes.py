@@ -7,6 +7,7 @@ line; a process is only ever signalled when all of them still match.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -92,7 +93,7 @@ def is_own_shim(argv: Sequence[str], containerd_socket: str) -> bool:
         return False
     return any(
         flag == "-address" and value == containerd_socket
-        for flag, value in zip(argv, argv[1:], strict=False)
+        for flag, value in itertools.pairwise(argv)
     )
 
 
