@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from lanes.lane_client import Lane, start_lane
 
 HERE = Path(__file__).parent
@@ -44,3 +45,13 @@ def lane(lane_folder: Path) -> Iterator[Lane]:
         yield running
     finally:
         running.close()
+
+
+@pytest.fixture(scope="session")
+def kit(lane_folder: Path) -> Path:
+    """The lane folder with the test drivers compiled into drivers/."""
+    sources = sorted(str(path) for path in (HERE / "java" / "drivers").glob("*.java"))
+    command = ["javac", "--release", "17", "-Xlint:all", "-Werror", "-proc:none"]
+    paths = ["-cp", str(lane_folder / "kit.jar"), "-d", str(lane_folder / "drivers")]
+    subprocess.run([*command, *paths, *sources], check=True, timeout=120)
+    return lane_folder

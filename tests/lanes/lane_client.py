@@ -37,7 +37,7 @@ class Message:
         assert data.endswith(b"\0"), data
         verb, *rest = data[:-1].decode().split("\0")
         pairs = [item.split("=", 1) for item in rest]
-        fields = {key: value for key, value in pairs}
+        fields = dict(pairs)
         assert len(fields) == len(pairs), f"a field twice: {data!r}"
         return cls(verb, fields)
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from lanes.lane_client import (
     LANE,
     LANE_UID,

@@ -90,7 +90,7 @@ final class Values {
         }
         if (type == BigInteger.class) {
             // About 3.3 bits a digit: decided before a huge number is converted.
-            return ((BigInteger) value).bitLength() < 213 && integer(value.toString());
+            return ((BigInteger) value).bitLength() <= 213 && integer(value.toString());
         }
         if (type == BigDecimal.class) {
             return decimal((BigDecimal) value);
