@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,6 +16,10 @@ from gradekeeper.cli._errors import plain
 
 Job = dict[str, Any]
 
+_WIDE: Final = 120
+"""Columns from which a table of jobs shows everything."""
+_PIPE: Final = 1000
+"""Columns for output that nobody sees as it is."""
 _OUTCOMES: Final = {
     "P": ("passed", "green"),
     "F": ("observed something else", "red"),
@@ -31,17 +36,26 @@ def is_finished(job: Job) -> bool:
     return bool((job.get("status") or {}).get("verdict"))
 
 
-def build_jobs_table(jobs: Sequence[Job], now: datetime.datetime) -> Table:
-    """Build the table of jobs, in the given order."""
+def build_jobs_table(jobs: Sequence[Job], now: datetime.datetime, *, width: int = _WIDE) -> Table:
+    """Build the table of jobs, in the given order.
+
+    Args:
+        jobs: GradingJobs.
+        now: For their age.
+        width: Columns to spare; a narrow table has no suite.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("JOB", "SUITE", "DECISION"):
-        table.add_column(column, overflow="fold", no_wrap=column == "DECISION")
+    table.add_column("JOB", overflow="fold")
+    if width >= _WIDE:
+        table.add_column("SUITE", overflow="fold")
+    table.add_column("DECISION", no_wrap=True)
     table.add_column("PASSED", justify="right", no_wrap=True)
-    table.add_column("REASON", overflow="fold")
+    table.add_column("REASON", no_wrap=True)
     for column in ("ATTEMPTS", "AGE"):
         table.add_column(column, justify="right", no_wrap=True)
     for job in jobs:
-        table.add_row(*_row(job, now))
+        cells = _row(job, now)
+        table.add_row(*(cells if width >= _WIDE else [cells[0], *cells[2:]]))
     return table
 
 
@@ -51,7 +65,8 @@ def print_jobs(jobs: Sequence[Job]) -> None:
         print("No jobs.")
         return
     ordered = sorted(jobs, key=lambda job: str(job["metadata"]["name"]))
-    _console().print(build_jobs_table(ordered, _now()))
+    console = _console()
+    console.print(build_jobs_table(ordered, _now(), width=console.width))
 
 
 def print_job(job: Job, ids: Sequence[str] | None, *, verified: bool) -> None:
@@ -128,7 +143,7 @@ class LiveJobs:
         if self._live is not None:
             self._live.stop()
         elif self._jobs:
-            self._console.print(build_jobs_table(self._jobs, _now()))
+            self._console.print(build_jobs_table(self._jobs, _now(), width=self._console.width))
 
     def show(self, jobs: Sequence[Job]) -> None:
         """Show the latest state of all jobs."""
@@ -136,7 +151,8 @@ class LiveJobs:
         if self._live is not None:
             finished = sum(map(is_finished, jobs))
             line = Text(f"\n{finished} of {len(jobs)} finished", style="dim")
-            self._live.update(Group(build_jobs_table(jobs, _now()), line), refresh=True)
+            table = build_jobs_table(jobs, _now(), width=self._console.width)
+            self._live.update(Group(table, line), refresh=True)
             return
         for job in jobs:
             name, state = str(job["metadata"]["name"]), _state(job)
@@ -190,4 +206,6 @@ def _now() -> datetime.datetime:
 
 
 def _console() -> Console:
-    return Console(highlight=False, markup=False, emoji=False)
+    # What is not a terminal has no width: a pipe gets one line a row.
+    width = None if sys.stdout.isatty() else _PIPE
+    return Console(highlight=False, markup=False, emoji=False, width=width)

@@ -7,7 +7,9 @@ import base64
 import binascii
 import contextlib
 import functools
+import itertools
 import logging
+import time
 import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +56,8 @@ from gradekeeper.verdicts.verify import VerificationFailed, verify_verdict
 log = logging.getLogger(__name__)
 
 _MERGE_PATCH: Final = "application/merge-patch+json"
+_COLLECTED_SECONDS: Final = 60.0
+"""For the garbage collector to remove the parts of a deleted job."""
 _Key = tuple[str | None, str | None, float]
 """What two clients must have in common to share a connection: kubeconfig, context, patience."""
 _LAST_WORD_SECONDS: Final = 10.0
@@ -224,25 +228,35 @@ class GradingClient:
 
     async def _deliver_part(self, handle: JobHandle, part: Manifest) -> None:
         path = f"/api/v1/namespaces/{handle.namespace}/configmaps"
-        try:
-            await self._connection.request("POST", path, body=part)
-            return
-        except ConflictError:
-            existing = await self._connection.request("GET", f"{path}/{part['metadata']['name']}")
-        owners = [owner.get("uid") for owner in existing["metadata"].get("ownerReferences") or ()]
-        if owners == [handle.uid]:
-            # Immutable and made for this job, whose digest we compared: sent before.
-            if existing.get("binaryData") == part["binaryData"]:
+        name = part["metadata"]["name"]
+        deadline = time.monotonic() + _COLLECTED_SECONDS
+        for failures in itertools.count(1):
+            try:
+                await self._connection.request("POST", path, body=part)
                 return
-            raise JobConflictError(
-                f"The part {part['metadata']['name']} of {handle} carries other bytes than this"
-                " submission; delete the job and submit again."
-            )
-        # Left by an earlier job of the same name, which the garbage collector has not reached.
-        await self._delete(
-            f"{path}/{part['metadata']['name']}", str(existing["metadata"].get("uid") or "")
-        )
-        await self._connection.request("POST", path, body=part)
+            except ConflictError:
+                pass
+            try:
+                existing = await self._connection.request("GET", f"{path}/{name}")
+            except NotFoundError:
+                continue
+            owners = existing["metadata"].get("ownerReferences") or ()
+            if [owner.get("uid") for owner in owners] == [handle.uid]:
+                if existing.get("binaryData") == part["binaryData"]:
+                    return  # immutable and complete: an earlier call sent it
+                raise JobConflictError(
+                    f"The part {name} of {handle} carries other bytes than this submission; delete"
+                    " the job and submit again."
+                )
+            # Left by an earlier job of this name. The garbage collector takes it away: a client
+            # needs no right to delete ConfigMaps.
+            delay = self._connection.backoff.delay(failures)
+            if time.monotonic() + delay > deadline:
+                raise JobConflictError(
+                    f"The ConfigMap {name} belongs to something else than {handle}; remove it, or"
+                    " use another nonce."
+                )
+            await asyncio.sleep(delay)
 
     async def find(self, name: str) -> JobHandle:
         """Make a handle for a job that somebody created, taking its own word for what it is.

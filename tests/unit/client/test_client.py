@@ -33,6 +33,7 @@ from gradekeeper.client import (
     TooLargeToSendError,
     UnavailableError,
     UnjudgedError,
+    _client,
     _pack,
 )
 from gradekeeper.verdicts.model import Graded, Unjudged, rejected
@@ -207,16 +208,35 @@ async def test_a_job_under_deletion_is_not_adopted(
         await client.submit(request_)
 
 
-async def test_a_part_of_an_earlier_job_is_replaced(
-    client: GradingClient, api: FakeApi, request_: JobRequest
-) -> None:
+def leave_a_part(api: FakeApi) -> str:
     name = names.part_name(names.job_name("billing", "nonce-1"), 0)
     stale = {"metadata": {"name": name, "ownerReferences": [{"uid": "gone"}]}, "binaryData": {}}
     api.create("configmaps", NS, stale)
-    handle = await client.submit(request_)
+    return name
+
+
+async def test_a_part_of_an_earlier_job_is_left_to_the_garbage_collector(
+    client: GradingClient, api: FakeApi, request_: JobRequest
+) -> None:
+    name = leave_a_part(api)
+    submitting = asyncio.create_task(client.submit(request_))
+    await api.wait_for_request(f"GET /api/v1/namespaces/{NS}/configmaps/{name}", count=2)
+    api.delete("configmaps", NS, name)
+    handle = await submitting
     [part] = parts_of(api)
     assert part["metadata"]["ownerReferences"][0]["uid"] == handle.uid
     assert joined(api) == b"archive"
+    assert api.requests["DELETE"] == 0
+
+
+async def test_a_config_map_that_stays_in_the_way_is_an_error_and_the_job_goes(
+    client: GradingClient, api: FakeApi, request_: JobRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_client, "_COLLECTED_SECONDS", 0.05)
+    leave_a_part(api)
+    with pytest.raises(JobConflictError, match="belongs to something else"):
+        await client.submit(request_)
+    assert [plural for plural, _, _ in api.objects] == ["configmaps"]
 
 
 async def test_a_part_of_our_job_with_other_bytes_is_an_error_and_the_job_goes(
