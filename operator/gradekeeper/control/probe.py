@@ -155,6 +155,8 @@ class ProbePort:
         self._record = record
         self._state = state
         self._host = host
+        self.bound_port = record.port
+        """The port in use; another than the record's only if that was 0."""
 
     async def run(self, opened: asyncio.Event | None = None) -> None:
         """Serve until cancelled.
@@ -163,6 +165,7 @@ class ProbePort:
             OSError: the port cannot be bound; without it nothing may be graded.
         """
         server = await asyncio.start_server(_hang_up, self._host, self._record.port, backlog=256)
+        self.bound_port = int(server.sockets[0].getsockname()[1])
         self._record.opened()
         log(Log.PROBE_SERVING, port=self._record.port)
         if opened is not None:
