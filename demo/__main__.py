@@ -68,7 +68,7 @@ def print_outcomes(outcomes: list[Outcome]) -> None:
             seconds_of(outcome),
             "yes" if outcome.verified == 0 else "NO",
         )
-    Console(width=max(Console().width, 130)).print(table)
+    Console(width=max(Console().width, 150)).print(table)
 
 
 def seconds_of(outcome: Outcome) -> str:

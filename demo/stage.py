@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from demo.cases import SUITE, SUITE_DIR
+from demo.cases import SUITE
 from demo.commands import BUILD, ROOT, Cluster, DemoError, run
 
 RELEASE = "gradekeeper"
@@ -22,6 +23,7 @@ CHART = ROOT / "charts" / "gradekeeper"
 #: CPU of one grading Pod of the suite and of the operator, in cores.
 GRADING_CPU = 1.7
 OPERATOR_CPU = 0.1
+ADMISSION_SECONDS = 240.0
 
 
 @dataclass(frozen=True)
@@ -121,14 +123,27 @@ def publish_suite(cluster: Cluster, images: Images) -> None:
         cluster.kubectl("-n", NAMESPACE, "delete", "gradingsuite", SUITE, *gone)
         cluster.kubectl("-n", NAMESPACE, "delete", "configmap", f"{SUITE}-index", *gone)
         cluster.kubectl("apply", "--server-side", "-f", manifest)
-    try:
-        cluster.kubectl(
-            *("-n", NAMESPACE, "wait", "--for=condition=Ready", f"gradingsuite/{SUITE}"),
-            "--timeout=240s",
-            limit=270,
-        )
-    except DemoError as error:
-        raise DemoError(f"{error}\n{diagnose(cluster, NAMESPACE)}") from None
+    wait_until_ready(cluster, SUITE)
+
+
+def wait_until_ready(cluster: Cluster, suite: str) -> None:
+    """Wait until a suite is Ready; raises DemoError as soon as it cannot become so by itself."""
+    deadline = time.monotonic() + ADMISSION_SECONDS
+    while True:
+        found = cluster.read("gradingsuite", suite, "-n", NAMESPACE)
+        conditions = {one["type"]: one for one in found.get("status", {}).get("conditions", [])}
+        if conditions.get("Ready", {}).get("status") == "True":
+            return
+        refused = [
+            one["message"]
+            for kind in ("Verified", "Admitted")
+            if (one := conditions.get(kind, {})).get("status") == "False"
+            and one["observedGeneration"] == found["metadata"]["generation"]
+        ]
+        if refused or time.monotonic() > deadline:
+            why = " ".join(refused) or f"it is not after {ADMISSION_SECONDS:.0f} s"
+            raise DemoError(f"{suite} is not Ready: {why}\n{diagnose(cluster, NAMESPACE)}")
+        time.sleep(0.5)
 
 
 def verdict_key(cluster: Cluster) -> Path:
@@ -137,14 +152,6 @@ def verdict_key(cluster: Cluster) -> Path:
     path = OUT / "verdict.pub"
     path.write_text(config_map["data"]["verdict.pub"])
     return path
-
-
-def build_bundle(cluster: Cluster) -> None:
-    """Compile the suite into its bundle."""
-    BUNDLE.parent.mkdir(parents=True, exist_ok=True)
-    kit = BUILD / "lanes" / "kit.jar"
-    command = [cluster.program("gradekeeper"), "suite", "build", SUITE_DIR, "--out", BUNDLE]
-    run([*command, "--kit", kit], env=cluster.environment)
 
 
 def diagnose(cluster: Cluster, namespace: str) -> str:
