@@ -1,0 +1,71 @@
+"""The starting repository as an agent finds it: it builds, and one public test fails."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gradekeeper.suites.definition import load_suite
+from gradekeeper.suites.trees import GOLD, load_scenarios, read_tree, submission_tree
+
+pytestmark = [pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+BILLING = ROOT / "assets" / "suites" / "billing-payment-debug"
+REPOSITORY = ROOT / "assets" / "task_repos" / "billing-service"
+
+
+def run_tests(repository: Path) -> str:
+    done = subprocess.run(
+        ["sh", "run_tests.sh"],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_one_public_test_fails_and_it_is_about_proration(tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY, tmp_path / "repo", ignore=shutil.ignore_patterns("build"))
+    said = run_tests(tmp_path / "repo")
+    assert said.rstrip().endswith("16 passed, 1 failed")
+    assert re.findall(r"^FAIL (\w+)\.", said, re.MULTILINE) == ["SubscriptionServiceTest"]
+
+
+def test_gold_passes_the_public_tests(tmp_path: Path) -> None:
+    for name, (content, _) in submission_tree(BILLING, load_suite(BILLING), [GOLD]).items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    assert run_tests(tmp_path).rstrip().endswith("17 passed, 0 failed")
+
+
+def test_gold_repairs_the_three_services_and_nothing_else() -> None:
+    base, gold = read_tree(REPOSITORY), read_tree(BILLING / "submissions" / GOLD)
+    prefix = "src/main/java/com/acme/billing/service/"
+    assert sorted(gold) == [
+        f"{prefix}{name}.java" for name in ("RefundService", "SubscriptionService", "TaxService")
+    ]
+    assert all(base[name] != content for name, content in gold.items())
+
+
+def test_no_scenario_carries_a_file_that_changes_nothing() -> None:
+    base = read_tree(REPOSITORY)
+    gold = read_tree(BILLING / "submissions" / GOLD)
+    for scenario in load_scenarios(BILLING):
+        for overlay in scenario.folders():
+            if overlay == GOLD:
+                continue
+            below = gold if GOLD in scenario.folders() else {}
+            for name, content in read_tree(BILLING / "submissions" / overlay).items():
+                assert content != {**base, **below}.get(name), f"{overlay}/{name}"
+
+
+def test_the_rules_are_stated_without_worked_numbers() -> None:
+    text = (REPOSITORY / "README.md").read_text()
+    rules = text.partition("## Business rules")[2]
+    assert not re.findall(r"\d+[.,]\d+|[$€]\s*\d", rules)
