@@ -52,10 +52,12 @@ enum {
     MAX_KEPT = 64,
     MAX_NAME = 64,
     CONNECT_SECONDS = 600,
-    /* Processor seconds, not seconds: a slow node must not look like a hostile tree. */
-    WIPE_CPU_SECONDS = 10,
     REAP_SECONDS = 30,
 };
+/* Processor seconds, not seconds: a slow node must not look like a hostile tree. */
+#ifndef WIPE_CPU_SECONDS
+#define WIPE_CPU_SECONDS 10
+#endif
 
 enum { EXIT_GRAMMAR = 2, EXIT_UNABLE = 3 };
 

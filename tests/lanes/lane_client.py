@@ -251,8 +251,14 @@ LANE = "/mnt/lane"
 SCRATCH = "/mnt/scratch"
 
 
-def start_lane(lane: Path, *, scratch_bytes: int = 64 << 20, prefix: Sequence[str] = ()) -> Lane:
-    """Starts `laned` of the folder `lane` under bubblewrap and takes its one connection.
+def start_lane(
+    lane: Path,
+    *,
+    scratch_bytes: int = 64 << 20,
+    prefix: Sequence[str] = (),
+    program: str = "laned",
+) -> Lane:
+    """Starts `program` of the folder `lane` under bubblewrap and takes its one connection.
 
     `prefix` is a command that runs another one, put before everything.
     """
@@ -267,7 +273,7 @@ def start_lane(lane: Path, *, scratch_bytes: int = 64 << 20, prefix: Sequence[st
             [
                 *prefix,
                 *bubblewrap(lane=lane, scratch_bytes=scratch_bytes),
-                *(f"{LANE}/laned", "--scratch", SCRATCH, f"{LANE}/laned.sock"),
+                *(f"{LANE}/{program}", "--scratch", SCRATCH, f"{LANE}/laned.sock"),
             ],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

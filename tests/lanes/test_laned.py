@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -507,6 +508,25 @@ def test_large_trees_are_wiped(lane: Lane, kind: str, count: int) -> None:
     lane.sweep()
     assert time.monotonic() - started < 8
     assert listing(lane, SCRATCH) == []
+
+
+def test_a_tree_that_takes_too_long_ends_the_lane(lane_folder: Path, tmp_path: Path) -> None:
+    """Rather than hand what is left to the next run. Built with no time at all to wipe."""
+    sources = Path(__file__).parent.parent.parent / "lanes"
+    build = ["make", "-C", str(sources), f"OUT={tmp_path}", "CFLAGS=-O1 -DWIPE_CPU_SECONDS=0"]
+    subprocess.run([*build, f"{tmp_path}/laned"], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    shutil.copy(tmp_path / "laned", lane_folder / "laned-impatient")
+    lane = start_lane(lane_folder, program="laned-impatient")
+    try:
+        lane.run(["/bin/true"])
+        assert lane.sweep() == 0
+        assert lane.run([HOSTILE, "many", "1000"], cwd=f"{SCRATCH}/s").status == 0
+        lane.send("sweep")
+        with pytest.raises(LaneEnded):
+            lane.wait_for("swept")
+        assert lane.ended() == UNABLE
+    finally:
+        lane.close()
 
 
 # -- staying alive ----------------------------------------------------------------------------
