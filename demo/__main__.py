@@ -11,7 +11,7 @@ from rich.table import Table
 
 from demo import images, jobs, stage
 from demo.cases import build_cases
-from demo.commands import Cluster, DemoError
+from demo.commands import ROOT, Cluster, DemoError
 from demo.jobs import Outcome
 from gradekeeper.api.status import GradingJobStatus
 
@@ -110,7 +110,7 @@ def main() -> int:
     ]
     sys.stderr.writelines(f"error: {line}\n" for line in wrong)
     if not wrong:
-        folder = stage.OUT.relative_to(stage.ROOT)
+        folder = stage.OUT.relative_to(ROOT)
         say(f"verdicts and public key are in {folder}/; try")
         sys.stdout.write(
             f"  .venv/bin/gradekeeper verify {folder}/gold.dsse.json --key {folder}/verdict.pub\n"

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 
 Manifest = dict[str, Any]
+Command = list[str | Path]
 
 
 class DemoError(Exception):
@@ -32,7 +33,7 @@ class DemoError(Exception):
 def run(
     command: Sequence[str | Path],
     *,
-    limit: float = 120.0,
+    limit: float = 300.0,
     stdin: str | None = None,
     env: Mapping[str, str] | None = None,
     check: bool = True,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from demo.cases import SUITE, SUITE_DIR
-from demo.commands import BUILD, ROOT, Cluster, DemoError, run
+from demo.commands import BUILD, ROOT, Cluster, Command, DemoError, run
 from demo.stage import Images
 
 LIMIT_SECONDS = 2400.0
@@ -67,7 +67,14 @@ def build_bundle(cluster: Cluster, suite_dir: Path, name: str) -> Path:
     bundle = BUILD / "suites" / name
     bundle.parent.mkdir(parents=True, exist_ok=True)
     kit = BUILD / "lanes" / "kit.jar"
-    command = [cluster.program("gradekeeper"), "suite", "build", suite_dir, "--out", bundle]
+    command: Command = [
+        cluster.program("gradekeeper"),
+        "suite",
+        "build",
+        suite_dir,
+        "--out",
+        bundle,
+    ]
     run([*command, "--kit", kit], env=cluster.environment)
     return bundle
 
@@ -75,8 +82,8 @@ def build_bundle(cluster: Cluster, suite_dir: Path, name: str) -> Path:
 def build_suite_image(cluster: Cluster, bundle: Path, name: str) -> str:
     """Build the image of a bundle on the referee's, which must be built already."""
     context = BUILD / "suites" / f"{name}.context"
-    gradekeeper = cluster.program("gradekeeper")
-    run([gradekeeper, "suite", "image", bundle, "--context", context], env=cluster.environment)
+    command: Command = [cluster.program("gradekeeper"), "suite", "image", bundle]
+    run([*command, "--context", context], env=cluster.environment)
     return build_image(
         f"gradekeeper/suite-{name}",
         context / "Dockerfile",

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from demo.cases import SUITE, SUITE_DIR, TOO_LARGE, Case
-from demo.commands import Cluster, DemoError, Manifest, run
+from demo.commands import Cluster, Command, DemoError, Manifest, run
 from gradekeeper.api import names
 from gradekeeper.api.spec import Submission
 from gradekeeper.client import PART_BYTES
@@ -309,7 +309,7 @@ def verify(
     cluster: Cluster, envelope: Path, key: Path, *options: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `gradekeeper verify`, which talks to nobody; the status is the caller's to judge."""
-    command = [cluster.program("gradekeeper"), "verify", envelope, "--key", key, *options]
+    command: Command = [cluster.program("gradekeeper"), "verify", envelope, "--key", key, *options]
     return run(command, env=cluster.environment, check=False)
 
 

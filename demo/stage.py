@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from demo.cases import SUITE
-from demo.commands import BUILD, ROOT, Cluster, DemoError, run
+from demo.commands import BUILD, ROOT, Cluster, Command, DemoError, run
 
 RELEASE = "gradekeeper"
 SYSTEM = "gradekeeper-system"
@@ -60,7 +60,15 @@ def author_key(cluster: Cluster) -> Path:
     private = folder / f"{AUTHOR}.key"
     if not private.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        command = [cluster.program("gradekeeper"), "keys", "new", "--out", folder, "--name", AUTHOR]
+        command: Command = [
+            cluster.program("gradekeeper"),
+            "keys",
+            "new",
+            "--out",
+            folder,
+            "--name",
+            AUTHOR,
+        ]
         run(command, env=cluster.environment)
     return private
 
@@ -111,9 +119,9 @@ def publish_suite(cluster: Cluster, images: Images) -> None:
     gradekeeper = cluster.program("gradekeeper")
     envelope, manifest = OUT / "suite.dsse.json", OUT / "suite.yaml"
     named = ["--image", images.suite, "--lane-image", images.lane]
-    sign = [gradekeeper, "suite", "sign", BUNDLE, "--key", author_key(cluster), *named]
+    sign: Command = [gradekeeper, "suite", "sign", BUNDLE, "--key", author_key(cluster), *named]
     run([*sign, "--out", envelope], env=cluster.environment)
-    write = [gradekeeper, "suite", "manifest", BUNDLE, *named, "--signature", envelope]
+    write: Command = [gradekeeper, "suite", "manifest", BUNDLE, *named, "--signature", envelope]
     run([*write, "--namespace", NAMESPACE, "--out", manifest], env=cluster.environment)
     # The index is immutable: another build of the suite needs it made anew.
     try:
