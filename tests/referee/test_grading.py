@@ -7,9 +7,13 @@ of `abacus`.
 import hashlib
 import io
 import json
+import os
 import shutil
+import signal
+import socket
 import subprocess
 import tarfile
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -439,6 +443,86 @@ def test_a_lane_that_is_not_isolated_is_not_graded_in(bundle, lane, tmp_path):
     result = grade_local(bundle, "gold", lane=opened).result
     assert (result.decision, result.reason) == (UNJUDGED, "IsolationNotEnforced")
     assert result.outcomes is None
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["reachable", "denied"])
+def test_the_operators_port_must_be_out_of_reach(bundle, lane, served):
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        if served:
+            server.listen(64)
+        probe = ("127.0.0.1", server.getsockname()[1], 1.0)
+        result = grade_local(bundle, "gold", lane=lane, task="counting", probe=probe).result
+    if served:
+        assert (result.decision, result.reason) == (UNJUDGED, "IsolationNotEnforced")
+        assert result.isolation["network"] == "reachable"
+    else:
+        assert (result.outcomes, result.isolation["network"]) == ("PPP", "denied")
+        assert result.isolation["profile"] == "pod"
+
+
+# -- children of the referee --------------------------------------------------------------------
+
+HANG = "while (true) { }"
+
+
+def children_of_referee():
+    """The referee's children in the order of their start: the ticker, then those of runs."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            command = (folder / "cmdline").read_bytes()
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            pids = (folder / "task" / folder.name / "children").read_text().split()
+        except (OSError, ValueError):
+            continue
+        if b"gradekeeper.referee.__main__" in command and parent == os.getpid():
+            return sorted(map(int, pids))
+    return []
+
+
+def grade_meanwhile(bundle, lane, meddle, **parameters):
+    """Grade a submission that hangs in abacus/signs, and meddle with the referee's children."""
+    hang = submission(Counter=counter(HANG))
+    found = []
+
+    def body():
+        found.append(grade(bundle, lane, hang, task="counting", **parameters))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    while thread.is_alive():
+        meddle(children_of_referee())
+        thread.join(0.2)
+    return found[0]
+
+
+def test_a_timeout_on_a_node_that_stalls_is_nobodys(bundle, lane):
+    def stop_ticker(pids):
+        if pids:
+            os.kill(pids[0], signal.SIGSTOP)
+
+    grading = grade_meanwhile(bundle, lane, stop_ticker)
+    assert (grading.result.decision, grading.result.reason) == (UNJUDGED, "NodeOverloaded")
+    assert grading.result.outcomes is None
+    excused = events(grading, "timeout_excused")
+    assert [event["what"] for event in excused] == ["abacus/signs"] * 2
+
+
+def test_the_death_of_a_child_costs_its_open_test(bundle, lane):
+    killed = []
+
+    def kill_player(pids):
+        # The second child is the compiler's, then the run's; the run hangs in its second test.
+        if len(pids) == 2 and not killed and time.monotonic() > kill_player.after:
+            killed.append(pids[1])
+            os.kill(pids[1], signal.SIGKILL)
+
+    kill_player.after = time.monotonic() + 6
+    grading = grade_meanwhile(bundle, lane, kill_player, testTimeoutSeconds="15")
+    assert killed
+    assert outcomes(grading) == "PVP"
 
 
 # -- submissions that are refused ---------------------------------------------------------------

@@ -221,6 +221,7 @@ def grade_local(
     parameters: Mapping[str, str] | None = None,
     nonce: str = "local",
     draw: int | None = None,
+    probe: tuple[str, int, float] | None = None,
     timeout_seconds: float = 1200.0,
 ) -> LocalGrading:
     """Grade one submission against a bundle.
@@ -233,6 +234,8 @@ def grade_local(
         parameters: as in a job.
         nonce: as in a job.
         draw: use this pinned draw of every test (modulo their number) instead of a random one.
+        probe: address, port and deadline in seconds of a server that must be out of reach, as
+            in a Pod; None asserts nothing about the network of the referee.
         timeout_seconds: the whole grading; afterwards both processes are killed.
 
     Raises:
@@ -244,6 +247,7 @@ def grade_local(
             parameters=parameters or {},
             nonce=nonce,
             layout={"draw": draw},
+            probe=probe,
             timeout_seconds=timeout_seconds,
         )
         details = session.details()
@@ -353,6 +357,7 @@ class _Session:
         nonce: str,
         layout: Mapping[str, Any],
         timeout_seconds: float,
+        probe: tuple[str, int, float] | None = None,
     ) -> tuple[RefereeResult, bytes]:
         """Run the referee and the lane to the end of the referee.
 
@@ -380,7 +385,7 @@ class _Session:
             "parameters": dict(parameters),
             "submission": self._deliver(private),
             "userNamespaces": "required",
-            "probe": None,
+            "probe": probe and {"address": probe[0], "port": probe[1], "deadlineSeconds": probe[2]},
             "laneUid": LANE_UID,
         }
         lane_command = self._lane.command(self.work)

@@ -92,7 +92,8 @@ class Unit:
     repeat: int
     left: list[Test]
     draw: int | None = None
-    until: float | None = None
+    since: float = 0.0
+    until: float = 0.0
     excused: set[str] = field(default_factory=set)
 
 
@@ -172,7 +173,7 @@ class Runs:
                 if not batch:
                     continue
                 if time.monotonic() >= deadline:
-                    self._out_of_budget(deadline)
+                    self._out_of_budget(self._started, deadline)
                     return
                 self._batch(batch, deadline)
                 self._lane.sweep()
@@ -189,7 +190,8 @@ class Runs:
 
     def _batch(self, units: Sequence[Unit], deadline: float) -> None:
         for unit in units:
-            unit.until = min(deadline, time.monotonic() + self._limits.run_timeout_seconds)
+            unit.since = time.monotonic()
+            unit.until = min(deadline, unit.since + self._limits.run_timeout_seconds)
             self._launch(unit)
         while self._active:
             self._wait()
@@ -304,7 +306,7 @@ class Runs:
         assert run.open is not None
         test = run.open.test
         now = time.monotonic()
-        if outcome == TIMED_OUT and self._excuse(run.unit, test, run.since, now):
+        if outcome == TIMED_OUT and self._excuse(run.unit, test.id, run.since, now):
             run.rerun = True
         else:
             if run.unit.group.name not in self._tampered:
@@ -321,15 +323,19 @@ class Runs:
         )
         run.open = None
 
-    def _excuse(self, unit: Unit, test: Test, since: float, now: float) -> bool:
-        """Whether a test is to be run again because the node, not the test, was slow."""
+    def _excuse(self, unit: Unit, what: str, since: float, now: float) -> bool:
+        """Whether to run again, once, because the node and not the submission was slow.
+
+        Raises:
+            Unjudgeable: `NodeOverloaded` if it was run again before.
+        """
         self._ticker.catch_up(now)
         if not is_excused(self._ticker.stalls, since, now):
             return False
-        self._log.event("timeout_excused", test=test.id, seconds=round(now - since, 3))
-        if test.id in unit.excused:
+        self._log.event("timeout_excused", what=what, seconds=round(now - since, 3))
+        if what in unit.excused:
             raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
-        unit.excused.add(test.id)
+        unit.excused.add(what)
         return True
 
     def _tampering(self, group: Group, cause: str) -> None:
@@ -358,7 +364,6 @@ class Runs:
             raise LaneGone("laned did not end a process")
         if run.child_over:
             return
-        assert run.unit.until is not None
         cause = ""
         if now >= run.unit.until:
             cause = "the run's time was used up"
@@ -381,11 +386,11 @@ class Runs:
         if not self._shrink(unit):
             return
         now = time.monotonic()
-        assert unit.until is not None
         if now >= unit.until:
-            if now >= deadline:
-                self._out_of_budget(deadline)
+            self._out_of_budget(self._started if now >= deadline else unit.since, now)
             return
+        if not run.progressed and now - run.launched >= START_SECONDS:
+            run.rerun = self._excuse(unit, "start", run.launched, now)
         if not run.rerun:
             # A recording wants every draw, whatever another one did.
             key = unit.group.name if self._judging else (unit.group.name, unit.repeat, unit.draw)
@@ -398,20 +403,35 @@ class Runs:
 
     # -- the end ----------------------------------------------------------------------------
 
-    def _out_of_budget(self, deadline: float) -> None:
-        self._log.event("budget_used_up")
+    def _out_of_budget(self, since: float, until: float) -> None:
+        """A run's time or the suite's budget is used up: what is left of it did not run.
+
+        Raises:
+            Unjudgeable: `NodeOverloaded`; a budget cannot be given again.
+        """
+        self._log.event("budget_used_up", seconds=round(until - since, 3))
         self._ticker.catch_up(time.monotonic())
-        if is_excused(self._ticker.stalls, self._started, deadline):
-            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge the suite's budget.")
+        if is_excused(self._ticker.stalls, since, until):
+            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a used-up budget.")
 
     def _abandon(self) -> None:
-        """Leave no child behind, whatever ended the runs."""
+        """Leave no child behind, whatever ended the runs; what was finished stands."""
         for run in self._active.values():
             if not run.child_over:
+                self._hear_last(run)
                 child.reap(run.pid, grace=0.0)
                 os.close(run.reading)
                 os.close(run.control)
         self._active.clear()
+
+    def _hear_last(self, run: _Run) -> None:
+        """Take in outcomes that the child reported before the lane was lost."""
+        try:
+            data = run.held + os.read(run.reading, 65536)
+            for line in data.split(b"\n")[:-1]:
+                self._take(run, parse_report(line))
+        except (BlockingIOError, ReportError, Unjudgeable):
+            pass
 
 
 def _play(
