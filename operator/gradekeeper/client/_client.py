@@ -236,10 +236,9 @@ class GradingClient:
                 return
             except ConflictError:
                 pass
-            try:
+            existing: Manifest = {"metadata": {}}
+            with contextlib.suppress(NotFoundError):
                 existing = await self._connection.request("GET", f"{path}/{name}")
-            except NotFoundError:
-                continue
             owners = existing["metadata"].get("ownerReferences") or ()
             if [owner.get("uid") for owner in owners] == [handle.uid]:
                 if existing.get("binaryData") == part["binaryData"]:

@@ -229,6 +229,15 @@ async def test_a_part_of_an_earlier_job_is_left_to_the_garbage_collector(
     assert api.requests["DELETE"] == 0
 
 
+async def test_an_old_part_may_vanish_while_it_is_looked_at(
+    client: GradingClient, api: FakeApi, request_: JobRequest
+) -> None:
+    api.fail("POST", "/configmaps", 409)
+    await client.submit(request_)
+    assert f"GET /api/v1/namespaces/{NS}/configmaps/" in api.log[-2]
+    assert joined(api) == b"archive"
+
+
 async def test_a_config_map_that_stays_in_the_way_is_an_error_and_the_job_goes(
     client: GradingClient, api: FakeApi, request_: JobRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
