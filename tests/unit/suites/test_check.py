@@ -35,6 +35,8 @@ def judge(
         ("FFXP", {"fails": ["*/fix_*"]}, ["a/guard_1 fails (X), but must pass"]),
         ("FFXP", {"fails": ["*/fix_*"], "others": "any"}, []),
         ("PFXP", {"fails": ["*/fix_*"], "others": "any"}, ["a/fix_1 passes, but must fail"]),
+        ("FFXP", {"fails": ["*/fix_*"], "except": ["a/fix_2"], "others": "any"},
+         ["a/fix_2 fails (F), but must pass"]),
         ("VTXN", {"fails": ["*"]}, []),
         ("PPPP", {"fails": ["c/*"]}, ["'c/*' matches no test"]),
         ("PPP", {}, ["has 3 outcomes for 4 tests"]),
