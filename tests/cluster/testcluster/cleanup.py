@@ -16,7 +16,15 @@ from pathlib import Path
 from . import network
 from .errors import ClusterError
 from .layout import CGROUP, CNI_NETWORK, Layout
-from .processes import cgroup_members, end, is_alive, kill_until_none, own_shims, read_record
+from .processes import (
+    cgroup_members,
+    end,
+    is_alive,
+    kill_until_none,
+    own_shims,
+    read_argv,
+    read_record,
+)
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _SHIM_SOCKETS = Path("/run/containerd/s")
@@ -203,6 +211,8 @@ def leftovers(layout: Layout) -> list[str]:
                 continue
             if target.startswith((f"{layout.binaries}/", f"{layout.state}/")):
                 found.append(f"process {entry.name} runs {target}")
+            elif read_argv(int(entry.name))[-3:] == ("supervise", "--cache", str(layout.cache)):
+                found.append(f"process {entry.name} is a supervisor")
     found += [f"mount {point}" for point in present_mounts(layout)]
     found += [f"link {name}" for name in network.present_links()]
     found += [f"route or rule {line}" for line in network.present_routes()]

@@ -137,7 +137,10 @@ def is_alive(record: ProcessRecord) -> bool:
     stat = read_stat(record.pid)
     if stat is None or parse_state(stat) == "Z" or parse_start_time(stat) != record.start_time:
         return False
-    return same_command(record.argv, read_argv(record.pid))
+    # Between the start of an exec and its end (Popen has returned already) and while a process
+    # exits, the command line is empty; pid and start time are proof enough then.
+    actual = read_argv(record.pid)
+    return not actual or same_command(record.argv, actual)
 
 
 def all_pids() -> list[int]:

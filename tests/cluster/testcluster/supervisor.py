@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -28,7 +29,7 @@ _LONGEST_BACKOFF = 10.0
 _STEADY_SECONDS = 30.0
 _TICK = 0.05
 _CHECK_EVERY = 0.1
-_STOP_LIMIT = 20.0
+_STOP_LIMIT = 10.0
 STATUS_FILE = "status.json"
 
 
@@ -100,8 +101,10 @@ class Supervisor:
                 self._tick()
                 time.sleep(_TICK)
         except Stopping:
+            return 0
+        finally:
+            # Also when the supervisor itself fails: nothing may run without it.
             self._stop_all()
-        return 0
 
     def _on_term(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True
@@ -202,9 +205,13 @@ class Supervisor:
                     process.kill()
                     process.wait(_STOP_LIMIT)
             running.status.state, running.status.pid = "stopped", None
-            (self._layout.run / f"{running.component.name}.process.json").unlink(missing_ok=True)
             self._note(f"{running.component.name} stopped")
-            self._publish()
+            # The run folder may be what is missing; the next component has to be stopped all the
+            # same.
+            with suppress(OSError):
+                record = self._layout.run / f"{running.component.name}.process.json"
+                record.unlink(missing_ok=True)
+                self._publish()
 
     def _note(self, text: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)

@@ -142,6 +142,13 @@ def test_a_zombie_counts_as_gone():
         process.wait()
 
 
+def test_a_process_without_a_command_line_yet_is_known_by_its_start_time(monkeypatch, sleeper):
+    process, record = sleeper
+    monkeypatch.setattr(processes, "read_argv", lambda pid: ())
+    assert processes.is_alive(record)
+    assert not processes.is_alive(replace(record, start_time=record.start_time + 1))
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": "x", "start_time": 1}'])
 def test_a_damaged_record_is_no_record(tmp_path, text):
     (tmp_path / "r.json").write_text(text)

@@ -47,6 +47,20 @@ def test_no_status_before_the_first_one(tmp_path):
     assert read_status(tmp_path) == {}
 
 
+def test_a_supervisor_that_fails_stops_what_it_started(tmp_path):
+    layout = Layout(tmp_path, tmp_path)
+    layout.logs.mkdir(parents=True)
+    (tmp_path / "open").touch()
+    broken = PROGRAM.replace('("sh", "-c", "echo hello; exec sleep 1001")', '("/does/not/exist",)')
+    argv = [sys.executable, "-c", broken, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1
+    assert "/does/not/exist" in done.stderr
+    assert "first stopped" in done.stderr
+    assert not list(tmp_path.glob("*.process.json"))
+
+
 def test_components_are_started_restarted_and_stopped(tmp_path):
     layout = Layout(tmp_path, tmp_path)
     layout.logs.mkdir(parents=True)
