@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
 import pytest
 import yaml
 
@@ -25,12 +25,17 @@ from gradekeeper.control.errors import (
     Unavailable,
 )
 from gradekeeper.control.metrics import Metrics
+from unit.control.answering import Answer, Asked, answering
 
-SERVER = Connection(server="http://api.example")
 
-
-def a_cluster(handler: Callable[[httpx.Request], httpx.Response]) -> Cluster:
-    return Cluster(SERVER, Metrics(), transport=httpx.MockTransport(handler))
+@contextlib.asynccontextmanager
+async def a_cluster(answer: Answer) -> AsyncIterator[tuple[Cluster, list[Asked]]]:
+    async with answering(answer) as (url, asked):
+        cluster = Cluster(Connection(server=url), Metrics())
+        try:
+            yield cluster, asked
+        finally:
+            await cluster.close()
 
 
 @pytest.mark.parametrize(
@@ -63,78 +68,51 @@ def test_an_answer_that_is_no_status_is_translated_all_the_same(content: bytes) 
 
 
 async def test_a_status_is_patched_under_its_version() -> None:
-    seen: list[httpx.Request] = []
-
-    def handler(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
-        return httpx.Response(200, json={"metadata": {}})
-
-    cluster = a_cluster(handler)
-    await cluster.patch_status("/apis/g/v1/namespaces/n/jobs/a", "77", {"x": 1})
-    await cluster.close()
-    (request,) = seen
-    assert request.url.path == "/apis/g/v1/namespaces/n/jobs/a/status"
+    async with a_cluster(lambda _: (200, {"metadata": {}}, {})) as (cluster, asked):
+        await cluster.patch_status("/apis/g/v1/namespaces/n/jobs/a", "77", {"x": 1})
+    (request,) = asked
+    assert request.method == "PATCH"
+    assert request.path == "/apis/g/v1/namespaces/n/jobs/a/status"
     assert request.headers["content-type"] == "application/merge-patch+json"
-    body = json.loads(request.content)
-    assert body == {"metadata": {"resourceVersion": "77"}, "status": {"x": 1}}
+    assert request.body == {"metadata": {"resourceVersion": "77"}, "status": {"x": 1}}
 
 
 async def test_a_deletion_names_the_uid_and_a_missing_object_is_a_success() -> None:
-    bodies: list[dict[str, object]] = []
-
-    def handler(request: httpx.Request) -> httpx.Response:
-        bodies.append(json.loads(request.content))
-        return httpx.Response(404, json={"reason": "NotFound"})
-
-    cluster = a_cluster(handler)
-    await cluster.delete("/api/v1/namespaces/n/pods/a", uid="u-1")
-    await cluster.close()
-    assert bodies[0]["preconditions"] == {"uid": "u-1"}
+    async with a_cluster(lambda _: (404, {"reason": "NotFound"}, {})) as (cluster, asked):
+        await cluster.delete("/api/v1/namespaces/n/pods/a", uid="u-1")
+    assert asked[0].body["preconditions"] == {"uid": "u-1"}
 
 
 async def test_metadata_is_asked_for_alone_and_from_the_cache() -> None:
-    seen: list[httpx.Request] = []
-
-    def handler(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
-        return httpx.Response(200, json={"metadata": {}})
-
-    cluster = a_cluster(handler)
-    await cluster.get_metadata("/api/v1/namespaces/n/configmaps/a")
-    await cluster.close()
-    assert "as=PartialObjectMetadata;" in seen[0].headers["accept"]
-    assert seen[0].url.params["resourceVersion"] == "0"
+    async with a_cluster(lambda _: (200, {"metadata": {}}, {})) as (cluster, asked):
+        await cluster.get_metadata("/api/v1/namespaces/n/configmaps/a")
+    assert "as=PartialObjectMetadata;" in asked[0].headers["accept"]
+    assert asked[0].query["resourceVersion"] == "0"
 
 
 async def test_lists_are_read_page_by_page() -> None:
-    def handler(request: httpx.Request) -> httpx.Response:
-        token = request.url.params.get("continue", "")
-        assert request.url.params["labelSelector"] == "a=b"
+    def answer(request: Asked) -> tuple[int, dict[str, object], dict[str, str]]:
+        token = request.query.get("continue", "")
+        assert request.query["labelSelector"] == "a=b"
         meta = {"resourceVersion": "9"} | ({} if token else {"continue": "more"})
-        return httpx.Response(200, json={"metadata": meta, "items": [{"page": token}]})
+        return 200, {"metadata": meta, "items": [{"page": token}]}, {}
 
-    cluster = a_cluster(handler)
-    pages = [page async for page in cluster.list_pages("/api/v1/pods", label_selector="a=b")]
-    await cluster.close()
+    async with a_cluster(answer) as (cluster, _):
+        pages = [page async for page in cluster.list_pages("/api/v1/pods", label_selector="a=b")]
     assert pages == [([{"page": ""}], "9"), ([{"page": "more"}], "9")]
 
 
 async def test_a_throttled_answer_carries_the_servers_wish() -> None:
-    cluster = a_cluster(lambda _: httpx.Response(429, headers={"Retry-After": "7"}, json={}))
-    with pytest.raises(Throttled) as caught:
-        await cluster.get("/api/v1/namespaces/n/pods/a")
-    await cluster.close()
+    async with a_cluster(lambda _: (429, {}, {"Retry-After": "7"})) as (cluster, _):
+        with pytest.raises(Throttled) as caught:
+            await cluster.get("/api/v1/namespaces/n/pods/a")
     assert caught.value.retry_after == 7.0
 
 
 async def test_a_broken_connection_is_unavailable() -> None:
-    def handler(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("refused")
-
-    cluster = a_cluster(handler)
-    with pytest.raises(Unavailable):
-        await cluster.get("/api/v1/namespaces/n/pods/a")
-    await cluster.close()
+    async with a_cluster(lambda _: None) as (cluster, _):
+        with pytest.raises(Unavailable):
+            await cluster.get("/api/v1/namespaces/n/pods/a")
 
 
 @pytest.mark.parametrize(

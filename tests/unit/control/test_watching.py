@@ -7,7 +7,6 @@ import json
 import logging
 from datetime import UTC, datetime
 
-import httpx
 import kopf
 import pytest
 
@@ -18,6 +17,7 @@ from gradekeeper.control.health import HealthServer, Vitals, failing
 from gradekeeper.control.logs import JsonFormatter
 from gradekeeper.control.metrics import Metrics
 from gradekeeper.control.recorder import Note, Recorder, build_event
+from unit.control.answering import Asked, answering
 
 NOTE = Note("GradingJob", "grading", "one", "uid-1", "Warning", "PodLost", "Sentence.", "1")
 WELL = Vitals(True, 10, 10_000, 1, 0.01)
@@ -31,30 +31,28 @@ def test_an_event_says_what_happened_to_whom() -> None:
 
 
 async def test_the_same_transition_is_posted_once() -> None:
-    posted: list[dict[str, object]] = []
     arrived = asyncio.Event()
+    posted: list[Asked] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
-        posted.append(json.loads(request.content))
+    def answer(request: Asked) -> tuple[int, dict[str, object], dict[str, str]]:
+        posted.append(request)
         if len(posted) == 2:
             arrived.set()
-        return httpx.Response(201, json={})
+        return 201, {}, {}
 
-    cluster = Cluster(
-        Connection(server="http://api.example"),
-        Metrics(),
-        transport=httpx.MockTransport(handler),
-    )
-    recorder = Recorder(cluster, Metrics(), api_version="v", instance="i")
-    for note in (NOTE, NOTE, NOTE._replace(dedup="2")):
-        recorder.post(note)
-    task = asyncio.create_task(recorder.run())
-    async with asyncio.timeout(5):
-        await arrived.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await cluster.close()
+    async with answering(answer) as (url, _):
+        cluster = Cluster(Connection(server=url), Metrics())
+        recorder = Recorder(cluster, Metrics(), api_version="v", instance="i")
+        for note in (NOTE, NOTE, NOTE._replace(dedup="2")):
+            recorder.post(note)
+        task = asyncio.create_task(recorder.run())
+        async with asyncio.timeout(5):
+            await arrived.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await cluster.close()
     assert len(posted) == 2
+    assert {request.path for request in posted} == {"/api/v1/namespaces/grading/events"}
 
 
 @pytest.mark.parametrize(
