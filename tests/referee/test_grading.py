@@ -55,7 +55,8 @@ def grade(bundle, lane, data, *, task="", **parameters):
 
 
 def outcomes(grading):
-    assert grading.result.decision == GRADED, (grading.result, grading.log)
+    print(grading.log.decode())  # shown where a test fails
+    assert grading.result.decision == GRADED, grading.result
     return grading.result.outcomes
 
 
@@ -376,7 +377,7 @@ SEARCH = """
     try { new ProcessBuilder("/bin/sh", "-c",
         "(find / -xdev; find /lane /scratch; env; cat /proc/[0-9]*/cmdline"
         + " /proc/[0-9]*/environ; grep -rs . /lane /scratch /opt /etc) 2>/dev/null"
-        + " | tr '\\\\0' '\\\\n' | grep -aE '[p]ins.json|_[o]verdraft|[g]uard_|suite.[j]son'"
+        + " | tr '\\\\0' '\\\\n' | grep -aE -e '[p]ins.json|_[o]verdraft|[g]uard_|suite.[j]son'"
         + " -e '[s]een by the lane' >&2")
         .inheritIO().redirectOutput(ProcessBuilder.Redirect.DISCARD).start().waitFor(); }
     catch (Exception e) { System.err.println(e); }

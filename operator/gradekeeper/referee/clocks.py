@@ -21,8 +21,12 @@ from gradekeeper.referee import child
 TICK_SECONDS: Final = 0.05
 STALL_SECONDS: Final = 0.1
 """A tick that is later than this is a stall."""
-EXCUSED_SHARE: Final = 0.2
-"""Unexplained lateness, as a share of the window, from which on a timeout is excused."""
+EXCUSED_SHARE: Final = 0.1
+"""Unexplained lateness, as a share of the window, from which on a timeout is excused.
+
+Far below what hurts: a scheduler wakes a sleeper before it lets a busy process go on, so that the
+ticker is late by a fraction of what a lane loses.
+"""
 EXCUSED_SECONDS: Final = 0.5
 """And as seconds, so that a short window is not excused by one hiccup."""
 
