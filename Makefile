@@ -109,7 +109,7 @@ e2e: images ## the demo's jobs and what they may not do, on the cluster
 	$(PYTEST) tests/e2e
 
 bench: setup lanes cluster-up images ## latency, churn and where the time of a grading goes
-	$(PY) -m bench --out $(BUILD)/bench
+	$(PY) tests/bench/bench.py --out $(BUILD)/bench
 
 .PHONY: clean
 clean: ## what was built in the checkout; the cluster and its cache stay (cluster-down)

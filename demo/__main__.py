@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from demo import images, jobs, stage
-from demo.cases import build_cases
+from demo.cases import SUITE, build_cases
 from demo.commands import ROOT, Cluster, DemoError
 from demo.jobs import Outcome
 from gradekeeper.api.status import GradingJobStatus
@@ -21,12 +21,17 @@ FOLLOW_SECONDS = 900.0
 def run_demo(cluster: Cluster) -> list[Outcome]:
     """Install, grade the ten submissions, verify; returns what became of them."""
     stage.OUT.mkdir(parents=True, exist_ok=True)
+    publish(cluster)
+    return grade_all(cluster)
+
+
+def publish(cluster: Cluster) -> None:
+    """Install the chart and the suite."""
     say("installing the chart")
     found = stage.Images.load()
     stage.install(cluster, found)
     say("publishing the suite; gold and null are graded to admit it")
-    stage.publish_suite(cluster, found)
-    return grade_all(cluster)
+    stage.publish_suite(cluster, SUITE, found.suite, found.lane)
 
 
 def grade_all(cluster: Cluster) -> list[Outcome]:
@@ -95,8 +100,7 @@ def main() -> int:
             return 0
         if step == "install":
             stage.OUT.mkdir(parents=True, exist_ok=True)
-            stage.install(cluster, stage.Images.load())
-            stage.publish_suite(cluster, stage.Images.load())
+            publish(cluster)
             return 0
         outcomes = run_demo(cluster)
     except DemoError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from demo.cases import SUITE, SUITE_DIR
 from demo.commands import BUILD, ROOT, Cluster, Command, DemoError, run
-from demo.stage import Images
+from demo.stage import BUNDLES, Images
 
 LIMIT_SECONDS = 2400.0
 PYTHON_BASE = "local/base-python:bookworm"
@@ -64,7 +64,7 @@ def build_image(
 
 def build_bundle(cluster: Cluster, suite_dir: Path, name: str) -> Path:
     """Compile a suite into its bundle; returns the bundle's folder."""
-    bundle = BUILD / "suites" / name
+    bundle = BUNDLES / name
     bundle.parent.mkdir(parents=True, exist_ok=True)
     kit = BUILD / "lanes" / "kit.jar"
     command: Command = [
@@ -81,7 +81,7 @@ def build_bundle(cluster: Cluster, suite_dir: Path, name: str) -> Path:
 
 def build_suite_image(cluster: Cluster, bundle: Path, name: str) -> str:
     """Build the image of a bundle on the referee's, which must be built already."""
-    context = BUILD / "suites" / f"{name}.context"
+    context = BUNDLES / f"{name}.context"
     command: Command = [cluster.program("gradekeeper"), "suite", "image", bundle]
     run([*command, "--context", context], env=cluster.environment)
     return build_image(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import yaml
 
-from demo.cases import SUITE
 from demo.commands import BUILD, ROOT, Cluster, Command, DemoError, run
 
 RELEASE = "gradekeeper"
@@ -17,7 +16,7 @@ SYSTEM = "gradekeeper-system"
 NAMESPACE = "grading"
 AUTHOR = "demo-author"
 OUT = BUILD / "demo"
-BUNDLE = BUILD / "suites" / SUITE
+BUNDLES = BUILD / "suites"
 IMAGES = BUILD / "images.json"
 CHART = ROOT / "charts" / "gradekeeper"
 #: CPU of one grading Pod of the suite and of the operator, in cores.
@@ -85,10 +84,11 @@ def _cores(quantity: str) -> float:
     return float(quantity[:-1]) / 1000 if quantity.endswith("m") else float(quantity)
 
 
-def install(cluster: Cluster, images: Images) -> None:
+def install(cluster: Cluster, images: Images, *, max_pods: int | None = None) -> None:
     """`helm upgrade --install`, with the demo's author trusted; waits until the operator is up.
 
-    Helm never upgrades CRDs, so they are applied first, as the chart's notes say.
+    Without `max_pods` as many gradings run at a time as the nodes hold. Helm never upgrades CRDs,
+    so they are applied first, as the chart's notes say.
     """
     public = author_key(cluster).with_suffix(".pub")
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", CHART / "crds")
@@ -97,7 +97,7 @@ def install(cluster: Cluster, images: Images) -> None:
         "image": {"repository": repository, "digest": digest},
         "authorKeys": {AUTHOR: public.read_text()},
         "gradingNamespaces": [{"name": NAMESPACE, "create": True}],
-        "grading": {"maxPodsInFlight": places(cluster)},
+        "grading": {"maxPodsInFlight": max_pods or places(cluster)},
     }
     file = OUT / "values.yaml"
     file.write_text(yaml.safe_dump(values, sort_keys=False))
@@ -114,24 +114,25 @@ def install(cluster: Cluster, images: Images) -> None:
         raise DemoError(f"{error}\n{diagnose(cluster, SYSTEM)}") from None
 
 
-def publish_suite(cluster: Cluster, images: Images) -> None:
-    """Sign the suite, apply it, and wait until its gold and null have admitted it."""
+def publish_suite(cluster: Cluster, name: str, image: str, lane_image: str) -> None:
+    """Sign a built suite, apply it, and wait until its gold and null have admitted it."""
     gradekeeper = cluster.program("gradekeeper")
-    envelope, manifest = OUT / "suite.dsse.json", OUT / "suite.yaml"
-    named = ["--image", images.suite, "--lane-image", images.lane]
-    sign: Command = [gradekeeper, "suite", "sign", BUNDLE, "--key", author_key(cluster), *named]
+    bundle = BUNDLES / name
+    envelope, manifest = OUT / f"{name}.suite.dsse.json", OUT / f"{name}.suite.yaml"
+    named = ["--image", image, "--lane-image", lane_image]
+    sign: Command = [gradekeeper, "suite", "sign", bundle, "--key", author_key(cluster), *named]
     run([*sign, "--out", envelope], env=cluster.environment)
-    write: Command = [gradekeeper, "suite", "manifest", BUNDLE, *named, "--signature", envelope]
+    write: Command = [gradekeeper, "suite", "manifest", bundle, *named, "--signature", envelope]
     run([*write, "--namespace", NAMESPACE, "--out", manifest], env=cluster.environment)
     # The index is immutable: another build of the suite needs it made anew.
     try:
         cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", manifest)
     except DemoError:
         gone = ["--ignore-not-found", "--timeout=60s"]
-        cluster.kubectl("-n", NAMESPACE, "delete", "gradingsuite", SUITE, *gone)
-        cluster.kubectl("-n", NAMESPACE, "delete", "configmap", f"{SUITE}-index", *gone)
+        cluster.kubectl("-n", NAMESPACE, "delete", "gradingsuite", name, *gone)
+        cluster.kubectl("-n", NAMESPACE, "delete", "configmap", f"{name}-index", *gone)
         cluster.kubectl("apply", "--server-side", "-f", manifest)
-    wait_until_ready(cluster, SUITE)
+    wait_until_ready(cluster, name)
 
 
 def wait_until_ready(cluster: Cluster, suite: str) -> None:

@@ -87,7 +87,8 @@ def table(title: str, steps: list[Step]) -> str:
     width = max(len(step.name) for step in [*steps, Step(title, 0, 0)]) + 2
     rows = [f"{s.name:<{width}}{s.seconds:>8.1f} s  {s.result}" for s in steps]
     total = sum(step.seconds for step in steps)
-    return "\n".join(["", f"{title}", "-" * (width + 20), *rows, f"{'total':<{width}}{total:>8.1f} s"])
+    rows.append(f"{'total':<{width}}{total:>8.1f} s")
+    return "\n".join(["", title, "-" * (width + 20), *rows])
 
 
 def main() -> int:

@@ -1,0 +1,414 @@
+"""`make bench`: what grading costs beside bare Pods, and where the time of a grading goes.
+
+Everything is measured in one run and interleaved, so that a ratio means something on a machine
+whose speed is not known. The bare Pods are grading Pods whose two containers do nothing: same
+images, resources, volumes and security settings, in a namespace of their own.
+
+    python tests/bench/bench.py --out build/bench
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import copy
+import functools
+import json
+import secrets
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from demo import images, stage
+from demo.cases import SUITE
+from demo.commands import BUILD, ROOT, Cluster, DemoError, Manifest
+from rich.console import Console
+from rich.table import Table
+
+from gradekeeper.api import names
+from gradekeeper.client import Builtin, Connection, GradingClient, JobRequest, load_settings
+from gradekeeper.suites.trees import archive_tree
+
+TRIVIAL = "bench-trivial"
+TRIVIAL_DIR = ROOT / "tests" / "bench" / "suite"
+BARE_NAMESPACE = "gradekeeper-bench"
+PATIENCE = 300.0
+
+
+@dataclass
+class Samples:
+    """Durations of one thing, in seconds.
+
+    Attributes:
+        name: what was measured.
+        values: one a measurement.
+    """
+
+    name: str
+    values: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        """The median; NaN without any."""
+        return statistics.median(self.values) if self.values else float("nan")
+
+    @property
+    def p95(self) -> float:
+        """The 95th percentile by rank; NaN without any."""
+        if not self.values:
+            return float("nan")
+        return sorted(self.values)[min(len(self.values) - 1, int(len(self.values) * 0.95))]
+
+    def row(self) -> dict[str, float | str | int]:
+        """As JSON."""
+        return {
+            "name": self.name,
+            "n": len(self.values),
+            "median": round(self.median, 3),
+            "p95": round(self.p95, 3),
+        }
+
+
+class PodWatch:
+    """Follows the Pods of a namespace and notes when each was first seen in a state.
+
+    Args:
+        connection: to the API server.
+        namespace: whose Pods.
+    """
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self.seen: dict[str, dict[str, float]] = {}
+        """Pod → state → monotonic time."""
+        self.last: dict[str, Manifest] = {}
+        self._changed = asyncio.Condition()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        path = f"/api/v1/namespaces/{self._namespace}/pods"
+        while True:
+            listed = await self._connection.request("GET", path)
+            query = {
+                "watch": "true",
+                "resourceVersion": str(listed["metadata"]["resourceVersion"]),
+                "timeoutSeconds": "600",
+            }
+            lines = self._connection.lines(path, query, idle=660.0)
+            async with contextlib.aclosing(lines):
+                async for line in lines:
+                    await self._take(json.loads(line))
+
+    async def _take(self, event: dict[str, Any]) -> None:
+        pod = event["object"]
+        if pod.get("kind") != "Pod":
+            return
+        name = pod["metadata"]["name"]
+        states = self.seen.setdefault(name, {})
+        self.last[name] = pod
+        now = time.monotonic()
+        for state, reached in states_of(pod).items():
+            if reached:
+                states.setdefault(state, now)
+        if event["type"] == "DELETED":
+            states.setdefault("deleted", now)
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def until(self, name: str, state: str) -> float:
+        """Wait until a Pod is in a state; returns the monotonic time at which it was seen."""
+        async with asyncio.timeout(PATIENCE), self._changed:
+            await self._changed.wait_for(lambda: state in self.seen.get(name, {}))
+        return self.seen[name][state]
+
+
+def states_of(pod: Manifest) -> dict[str, bool]:
+    """Which states a Pod is in."""
+    status = pod.get("status", {})
+    statuses = status.get("containerStatuses") or []
+    return {
+        "created": True,
+        "scheduled": bool(pod["spec"].get("nodeName")),
+        "running": bool(statuses)
+        and all(not {"running", "terminated"}.isdisjoint(one["state"]) for one in statuses),
+        "judged": any(
+            one["name"] == names.REFEREE and "terminated" in one["state"] for one in statuses
+        ),
+        "succeeded": status.get("phase") == "Succeeded",
+    }
+
+
+def build_bare_pod(grading: Manifest, name: str) -> Manifest:
+    """A Pod like a grading one, whose containers do nothing."""
+    spec = copy.deepcopy(grading["spec"])
+    for key in ("nodeName", "serviceAccount", "serviceAccountName", "priority", "hostname"):
+        spec.pop(key, None)
+    spec["volumes"] = [volume for volume in spec["volumes"] if "emptyDir" in volume]
+    kept = {volume["name"] for volume in spec["volumes"]}
+    for container in spec["containers"]:
+        container["command"] = ["/bin/true"]
+        container.pop("env", None)
+        container["volumeMounts"] = [
+            mount for mount in container["volumeMounts"] if mount["name"] in kept
+        ]
+    metadata = {"name": name, "namespace": BARE_NAMESPACE}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+class Bench:
+    """One run.
+
+    Args:
+        client: of the grading namespace.
+        connection: to the API server.
+        bare: watch of the bare Pods.
+        graded: watch of the grading Pods.
+    """
+
+    def __init__(
+        self, client: GradingClient, connection: Connection, bare: PodWatch, graded: PodWatch
+    ) -> None:
+        self._client = client
+        self._connection = connection
+        self._bare = bare
+        self._graded = graded
+        self.grading_pod: Manifest | None = None
+        """The first Pod that was seen to grade, the model of the bare ones."""
+
+    async def bare_pod(self) -> float:
+        """Create a bare Pod; seconds until it is seen to have succeeded."""
+        assert self.grading_pod is not None
+        name = f"bare-{secrets.token_hex(4)}"
+        path = f"/api/v1/namespaces/{BARE_NAMESPACE}/pods"
+        started = time.monotonic()
+        await self._connection.request("POST", path, body=build_bare_pod(self.grading_pod, name))
+        ended = await self._bare.until(name, "succeeded")
+        await self._connection.request("DELETE", f"{path}/{name}")
+        return ended - started
+
+    async def job(self, suite: str, submission: bytes | Builtin) -> tuple[float, dict[str, float]]:
+        """Grade; seconds until the verdict is verified, and the parts that were seen."""
+        request = JobRequest(suite=suite, submission=submission, nonce=secrets.token_hex(32))
+        started = time.monotonic()
+        handle = await self._client.submit(request)
+        submitted = time.monotonic()
+        judgement = await self._client.wait(handle, patience=PATIENCE)
+        ended = time.monotonic()
+        pod = names.pod_name(handle.name, handle.uid, 1)
+        if len(judgement.statement["predicate"]["attempts"]) != 1:
+            raise DemoError(f"{handle}: more than one attempt; this measures nothing")
+        seen = self._graded.seen.get(pod, {})
+        parts = {"submit (two writes)": submitted - started}
+        marks = [("operator creates the Pod", submitted, "created")]
+        marks += [
+            ("scheduling", seen.get("created", submitted), "scheduled"),
+            ("Pod start", seen.get("scheduled", submitted), "running"),
+            ("referee, as the kubelet tells", seen.get("running", submitted), "judged"),
+        ]
+        for name, since, state in marks:
+            if state in seen:
+                parts[name] = max(0.0, seen[state] - since)
+        if "judged" in seen:
+            parts["signed, written, verified"] = ended - seen["judged"]
+        parts |= {f"  {key}": value for key, value in self._times(pod).items()}
+        if self.grading_pod is None:
+            self.grading_pod = self._graded.last[pod]
+        return ended - started, parts
+
+    def _times(self, pod: str) -> dict[str, float]:
+        """What the referee itself measured, from its termination message."""
+        for one in self._graded.last.get(pod, {}).get("status", {}).get("containerStatuses", []):
+            terminated = one["state"].get("terminated")
+            if one["name"] == names.REFEREE and terminated and terminated.get("message"):
+                times = json.loads(terminated["message"])["times"]
+                return {f"referee: {key}": float(value) for key, value in times.items()}
+        return {}
+
+
+async def churn(count: int, one: Callable[[], Any]) -> float:
+    """Start everything at once; things a second until the last has ended."""
+    started = time.monotonic()
+    await asyncio.gather(*(one() for _ in range(count)))
+    return count / (time.monotonic() - started)
+
+
+def operator_writes(cluster: Cluster) -> dict[str, float]:
+    """Writes of the operator to the API server so far, by verb and resource, without Events."""
+    pods = cluster.read(
+        "pods", "-n", stage.SYSTEM, "-l", f"app.kubernetes.io/instance={stage.RELEASE}"
+    )
+    name = pods["items"][0]["metadata"]["name"]
+    text = cluster.kubectl(
+        "get", "--raw", f"/api/v1/namespaces/{stage.SYSTEM}/pods/{name}:8080/proxy/metrics"
+    )
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        if not line.startswith("gradekeeper_api_requests_total{"):
+            continue
+        labels, _, value = line.partition("} ")
+        pairs = dict(
+            pair.split("=", 1) for pair in labels.partition("{")[2].replace('"', "").split(",")
+        )
+        if pairs["verb"] in {"create", "patch"} and pairs["resource"] != "events":
+            key = f"{pairs['verb']} {pairs['resource']}"
+            found[key] = found.get(key, 0.0) + float(value)
+    return found
+
+
+def two_files() -> bytes:
+    """A submission that the trivial suite's referee rejects: it has two files."""
+    return archive_tree(
+        {
+            f"src/main/java/trivial/{name}.java": (f"final class {name} {{}}\n".encode(), False)
+            for name in ("A", "B")
+        }
+    )
+
+
+def prepare(cluster: Cluster) -> Path:
+    """Install, publish both suites, make the namespace of the bare Pods; returns the key."""
+    stage.OUT.mkdir(parents=True, exist_ok=True)
+    loaded = stage.Images.load()
+    stage.install(cluster, loaded, max_pods=64)
+    stage.publish_suite(cluster, SUITE, loaded.suite, loaded.lane)
+    bundle = images.build_bundle(cluster, TRIVIAL_DIR, TRIVIAL)
+    image = images.build_suite_image(cluster, bundle, TRIVIAL)
+    stage.publish_suite(cluster, TRIVIAL, image, loaded.lane)
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": BARE_NAMESPACE, "labels": labels},
+        }
+    )
+    return stage.verdict_key(cluster)
+
+
+@contextlib.asynccontextmanager
+async def opened(cluster: Cluster, key: Path) -> AsyncIterator[Bench]:
+    """A client, a connection and both watches, for as long as the context lasts."""
+    load = functools.partial(
+        load_settings, kubeconfig=cluster.environment.get("KUBECONFIG"), context=cluster.context
+    )
+    public = await asyncio.to_thread(key.read_bytes)
+    async with (
+        Connection(load) as connection,
+        GradingClient(
+            public_keys=[public], namespace=stage.NAMESPACE, connection=connection
+        ) as client,
+    ):
+        bare = PodWatch(connection, BARE_NAMESPACE)
+        graded = PodWatch(connection, stage.NAMESPACE)
+        tasks = [asyncio.create_task(watch.run()) for watch in (bare, graded)]
+        try:
+            yield Bench(client, connection, bare, graded)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def measure(cluster: Cluster, key: Path, rounds: int, burst: int) -> dict[str, Any]:
+    """Run everything; returns the report as JSON."""
+    report: dict[str, Any] = {"rounds": rounds, "burst": burst}
+    two = two_files()
+    async with opened(cluster, key) as bench:
+        # The first of each warms caches up and is not counted.
+        await bench.job(TRIVIAL, two)
+        await bench.bare_pod()
+        bare, rejected = (
+            Samples("bare Pod: create → Succeeded"),
+            Samples("trivial job: submit → verified verdict"),
+        )
+        compiled = Samples("trivial job that compiles and runs Java")
+        before = operator_writes(cluster)
+        for _ in range(rounds):
+            bare.values.append(await bench.bare_pod())
+            rejected.values.append((await bench.job(TRIVIAL, two))[0])
+        after = operator_writes(cluster)
+        for _ in range(max(2, rounds // 4)):
+            compiled.values.append((await bench.job(TRIVIAL, Builtin.GOLD))[0])
+        report["latency"] = [samples.row() for samples in (bare, rejected, compiled)]
+        report["latencyRatio"] = round(rejected.median / bare.median, 3)
+        report["writesPerJob"] = {
+            "client": 2.0,
+            **{
+                verb: round((after[verb] - before.get(verb, 0.0)) / rounds, 2)
+                for verb in sorted(after)
+                if after[verb] > before.get(verb, 0.0)
+            },
+        }
+        rates: dict[str, list[float]] = {"bare": [], "jobs": []}
+        for _ in range(2):
+            rates["bare"].append(await churn(burst, bench.bare_pod))
+            rates["jobs"].append(await churn(burst, lambda: bench.job(TRIVIAL, two)))
+        report["churn"] = {name: round(statistics.mean(found), 3) for name, found in rates.items()}
+        report["churnRatio"] = round(
+            statistics.mean(rates["jobs"]) / statistics.mean(rates["bare"]), 3
+        )
+        gold = Samples("gold of billing-payment-debug: submit → verified verdict")
+        parts: dict[str, list[float]] = {}
+        for _ in range(max(3, rounds // 4)):
+            seconds, seen = await bench.job(SUITE, Builtin.GOLD)
+            gold.values.append(seconds)
+            for name, value in seen.items():
+                parts.setdefault(name, []).append(value)
+        report["gold"] = gold.row()
+        report["goldParts"] = {
+            name: round(statistics.median(values), 3) for name, values in parts.items()
+        }
+    return report
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """The tables."""
+    console = Console(width=100)
+    table = Table("seconds", "n", "median", "p95", title="latency", title_justify="left")
+    for row in [*report["latency"], report["gold"]]:
+        table.add_row(*(str(row[key]) for key in ("name", "n", "median", "p95")))
+    console.print(table)
+    console.print(f"trivial job ÷ bare Pod: {report['latencyRatio']} (target ≤ 1.25)")
+    found = report["churn"]
+    console.print(
+        f"churn, {report['burst']} at once: bare {found['bare']}/s, jobs {found['jobs']}/s,"
+        f" ratio {report['churnRatio']} (target ≥ 0.85)"
+    )
+    writes = report["writesPerJob"]
+    console.print(f"API writes a job: {sum(writes.values()):g} (target ≤ 6) {writes}")
+    table = Table("part of a gold grading", "seconds", title="where it goes", title_justify="left")
+    for name, value in report["goldParts"].items():
+        table.add_row(name, f"{value:.3f}")
+    console.print(table)
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    """Entry point; returns the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=BUILD / "bench")
+    parser.add_argument("--rounds", type=int, default=12, help="of each latency")
+    parser.add_argument("--burst", type=int, default=12, help="Pods or jobs at once")
+    options = parser.parse_args(list(arguments) if arguments is not None else None)
+    try:
+        cluster = Cluster.find()
+        key = prepare(cluster)
+        report = asyncio.run(measure(cluster, key, options.rounds, options.burst))
+    except DemoError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "bench.json").write_text(json.dumps(report, indent=2) + "\n")
+    print_report(report)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
