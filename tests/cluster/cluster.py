@@ -60,6 +60,9 @@ def main(argv: list[str]) -> int:
             return lifecycle.print_status(layout)
         case "env" if named is not None:
             print(f"export GRADEKEEPER_CONTEXT={named}")
+            # Behind what the machine has: a cluster of one's own comes with tools of one's own.
+            helm = binaries.binary_folder(layout, binaries.HELM)
+            print(f"export PATH={os.environ.get('PATH', '')}:{helm}")
         case "env":
             print("\n".join(lifecycle.render_environment(layout, os.environ.get("PATH", ""))))
         case "check-clean":

@@ -106,6 +106,15 @@ def check_machine(layout: Layout) -> None:
             "the own test cluster needs Linux and root; set GRADEKEEPER_CONTEXT to the kubectl "
             "context of a cluster that you have"
         )
+    check_owner(layout)
+
+
+def check_owner(layout: Layout) -> None:
+    """Refuse to touch a running cluster of another cache folder.
+
+    Raises:
+        ClusterError: Such a cluster runs.
+    """
     if layout.owner.exists() and supervisor_alive(layout):
         owner = layout.owner.read_text()
         if owner != str(layout.cache):
@@ -244,6 +253,7 @@ def down(layout: Layout, progress: Progress, purge: bool) -> None:
     Raises:
         ClusterError: Something is left; lists it.
     """
+    check_owner(layout)
     with locked(layout, progress):
         _stop(layout, progress)
         cleanup.forget(layout)

@@ -143,7 +143,7 @@ def test_a_zombie_counts_as_gone():
 
 
 def test_a_process_without_a_command_line_yet_is_known_by_its_start_time(monkeypatch, sleeper):
-    process, record = sleeper
+    _, record = sleeper
     monkeypatch.setattr(processes, "read_argv", lambda pid: ())
     assert processes.is_alive(record)
     assert not processes.is_alive(replace(record, start_time=record.start_time + 1))
