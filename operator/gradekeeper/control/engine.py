@@ -809,6 +809,8 @@ class Engine:
     async def _verify(self, suite: Suite, memo: SuiteMemo) -> FrozenSuite | Refused:
         if memo.generation != suite.meta.generation or not isinstance(memo.trusted, FrozenSuite):
             memo.index = await self._read_index(suite)
+            if memo.generation != suite.meta.generation:
+                memo.retries = 0
             memo.generation = suite.meta.generation
         keys = await asyncio.to_thread(read_author_keys, self.settings.author_keys)
         assert memo.index is not None

@@ -78,19 +78,26 @@ class HealthServer:
         vitals: reads the current vitals.
         metrics: what `/metrics` shows.
         stale_seconds: limit for the ages.
+        host: address to bind, None for all.
     """
 
     def __init__(
-        self, port: int, vitals: Callable[[], Vitals], metrics: Metrics, stale_seconds: float
+        self,
+        port: int,
+        vitals: Callable[[], Vitals],
+        metrics: Metrics,
+        stale_seconds: float,
+        host: str | None = None,
     ) -> None:
         self.port = port
+        self._host = host
         self._vitals = vitals
         self._metrics = metrics
         self._stale = stale_seconds
 
     async def run(self, opened: asyncio.Event | None = None) -> None:
         """Serve until cancelled."""
-        server = await asyncio.start_server(self._serve, None, self.port)
+        server = await asyncio.start_server(self._serve, self._host, self.port)
         self.port = server.sockets[0].getsockname()[1]
         if opened is not None:
             opened.set()

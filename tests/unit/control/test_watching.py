@@ -71,7 +71,7 @@ def test_liveness_is_more_than_an_answer(vitals: Vitals, wrong: list[str]) -> No
 
 async def test_the_health_port_answers_and_survives_nonsense() -> None:
     vitals = WELL
-    server = HealthServer(0, lambda: vitals, Metrics(), 300)
+    server = HealthServer(0, lambda: vitals, Metrics(), 300, "127.0.0.1")
     opened = asyncio.Event()
     task = asyncio.create_task(server.run(opened))
 
