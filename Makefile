@@ -83,6 +83,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py
 	$(VENV)/bin/lint-imports --config pyproject.toml
 	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml assets/suites
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
