@@ -64,6 +64,8 @@ def main(argv: list[str]) -> int:
             helm = binaries.binary_folder(layout, binaries.HELM)
             print(f"export PATH={os.environ.get('PATH', '')}:{helm}")
         case "env":
+            if not lifecycle.supervisor_alive(layout):
+                raise ClusterError("the test cluster is down: run `make cluster-up` first")
             print("\n".join(lifecycle.render_environment(layout, os.environ.get("PATH", ""))))
         case "check-clean":
             left = cleanup.leftovers(layout)

@@ -48,8 +48,9 @@ class Api:
             ApiError: The answer's status is 400 or more.
             OSError: The server cannot be reached.
         """
+        # Coming from the same address, it cannot leave the machine when the node's bridge is gone.
         connection = http.client.HTTPSConnection(
-            NODE_IP, API_PORT, timeout=timeout, context=self._context
+            NODE_IP, API_PORT, timeout=timeout, context=self._context, source_address=(NODE_IP, 0)
         )
         try:
             payload = None if body is None else json.dumps(body)

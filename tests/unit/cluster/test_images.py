@@ -41,6 +41,14 @@ def test_the_same_content_gives_the_same_bytes(archive, tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
+def test_compressed_layers_carry_no_time(archive):
+    path, _ = archive
+    with tarfile.open(path) as tar:
+        layer = tar.extractfile(oci.read_archive(path).layers[0]).read()
+    # Bytes 4 to 8 of a gzip header are its time.
+    assert layer[4:8] == b"\0\0\0\0"
+
+
 def test_texts_are_found_in_files_names_and_configuration(archive):
     path, _ = archive
     found = oci.find_in_image(path, [b"mirror.example", b"bin/a", b"not there"])
