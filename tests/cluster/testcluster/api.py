@@ -8,7 +8,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from .layout import API_PORT, NODE_IP
+from .layout import API_PORT
 
 
 class ApiError(Exception):
@@ -48,9 +48,9 @@ class Api:
             ApiError: The answer's status is 400 or more.
             OSError: The server cannot be reached.
         """
-        # Coming from the same address, it cannot leave the machine when the node's bridge is gone.
+        # Loopback, not the node's address: see `pki.SERVER`.
         connection = http.client.HTTPSConnection(
-            NODE_IP, API_PORT, timeout=timeout, context=self._context, source_address=(NODE_IP, 0)
+            "127.0.0.1", API_PORT, timeout=timeout, context=self._context
         )
         try:
             payload = None if body is None else json.dumps(body)

@@ -277,12 +277,15 @@ def write_settings(layout: Layout, programs: Programs) -> None:
 def api_server_arguments(layout: Layout) -> list[str]:
     """Return the API server's flags.
 
-    It listens on the node's own address only, which nothing outside the machine can reach.
+    It listens on loopback for the machine's own clients and on the node's address for Pods; one
+    flag takes one address, so it is all of them, and every request needs a client certificate or
+    a token.
     """
     pki = layout.pki
     return [
         f"--etcd-servers=http://127.0.0.1:{ETCD_CLIENT_PORT}",
-        f"--bind-address={NODE_IP}",
+        "--bind-address=0.0.0.0",
+        "--anonymous-auth=false",
         f"--advertise-address={NODE_IP}",
         f"--secure-port={API_PORT}",
         f"--tls-cert-file={pki}/apiserver.crt",

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from .layout import API_PORT, API_SERVICE_IP, CONTEXT, NODE, NODE_IP, Layout
 
-SERVER = f"https://{NODE_IP}:{API_PORT}"
+# Clients on the machine use loopback: a kubeconfig outlives the node's address (a restart of the
+# machine takes the bridge away), and a packet to that address would then leave the machine.
+SERVER = f"https://127.0.0.1:{API_PORT}"
 
 # name -> subject, signed by the cluster's CA. The users and groups are those that Kubernetes'
 # built-in roles are bound to, so that every component has just the rights it has in production.

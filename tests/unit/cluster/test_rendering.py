@@ -235,12 +235,20 @@ def test_components_start_in_an_order_in_which_each_finds_what_it_needs():
     assert waiting == {"kubelet", "kube-proxy", "kube-router"}
 
 
-def test_nothing_listens_beyond_this_machine():
-    for component in components.build_components(LAYOUT, PROGRAMS):
-        for word in component.argv:
-            assert "0.0.0.0" not in word
-    arguments = components.api_server_arguments(LAYOUT)
-    assert "--bind-address=10.250.0.1" in arguments
+def test_only_the_api_server_listens_beyond_this_machine_and_refuses_strangers():
+    open_to_all = {
+        component.name
+        for component in components.build_components(LAYOUT, PROGRAMS)
+        if any("0.0.0.0" in word for word in component.argv)
+    }
+    assert open_to_all == {"kube-apiserver"}
+    assert "--anonymous-auth=false" in components.api_server_arguments(LAYOUT)
+
+
+def test_clients_on_the_machine_use_loopback():
+    # An address that goes with the node's bridge would send a left-over kubeconfig's packets out.
+    config = json.loads(pki.render_kubeconfig("gradekeeper-test", b"ca", b"cert", b"key"))
+    assert config["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:21443"
 
 
 def test_kubeconfig_has_one_context_and_no_paths():
