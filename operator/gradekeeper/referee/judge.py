@@ -75,7 +75,7 @@ def matches(observed: Transcript, expected: Transcript, rules: Rules) -> bool:
 def difference(observed: Transcript, expected: Transcript, rules: Rules) -> int | None:
     """Position of the first entry in which two canonical transcripts differ, or None."""
     for position, (left, right) in enumerate(zip(observed, expected, strict=False)):
-        if left == right and _same_types(left, right):
+        if left == right:
             continue
         allowed = rules.tolerance.get(left[1]) if left[0] == "obs" else None
         if allowed is None or not _close(left, right, allowed):
@@ -83,11 +83,6 @@ def difference(observed: Transcript, expected: Transcript, rules: Rules) -> int 
     if len(observed) != len(expected):
         return min(len(observed), len(expected))
     return None
-
-
-def _same_types(left: Any, right: Any) -> bool:
-    # True == 1 in Python; compare what would be written instead.
-    return encode_canonical(left) == encode_canonical(right)
 
 
 def _close(left: Entry, right: Entry, allowed: str) -> bool:
