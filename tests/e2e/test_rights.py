@@ -33,10 +33,13 @@ def trainer(graded: Graded) -> None:
     graded.cluster.apply(binding)
 
 
-def may(graded: Graded, account: str, verb: str, resource: str, name: str = "") -> bool:
-    target = [resource, name] if name else [resource]
+def may(graded: Graded, account: str, verb: str, resource: str) -> bool:
+    # kubectl reads a slash as TYPE/NAME.
+    kind, _, subresource = resource.partition("/")
     answer = graded.cluster.kubectl(
-        *("-n", NAMESPACE, "auth", "can-i", verb, *target, "--as", account), check=False
+        *("-n", NAMESPACE, "auth", "can-i", verb, kind, f"--subresource={subresource}"),
+        *("--as", account),
+        check=False,
     )
     return answer.strip() == "yes"
 
@@ -64,6 +67,15 @@ def test_a_submitter(graded: Graded, verb: str, resource: str, allowed: bool) ->
     assert may(graded, TRAINER, verb, resource) is allowed
 
 
+def test_the_operator_may(graded: Graded) -> None:
+    for verb, resource in (
+        ("create", "pods"),
+        ("patch", "gradingjobs.gradekeeper.dev/status"),
+        ("patch", "gradingsuites.gradekeeper.dev/status"),
+    ):
+        assert may(graded, OPERATOR, verb, resource), (verb, resource)
+
+
 @pytest.mark.parametrize(
     ("verb", "resource"),
     [
@@ -71,6 +83,7 @@ def test_a_submitter(graded: Graded, verb: str, resource: str, allowed: bool) ->
         ("get", "secrets"),
         ("create", "pods/exec"),
         ("get", "pods/log"),
+        ("patch", "pods/ephemeralcontainers"),
         ("patch", "pods"),
         ("update", "gradingjobs.gradekeeper.dev"),
         ("create", "gradingsuites.gradekeeper.dev"),
