@@ -144,7 +144,8 @@ static void zoo(const char *outside)
         || symlink("loop", "loop") || mkfifo("fifo", 0) || listen_at("socket")
         || mkdir(longest, 0500) || mkdir("-rf", 0) || mkdir("a\nb", 0) || mkdir("..x", 0)
         || mkdir("linked", 0700) || symlink(outside, "linked/again") || link("fifo", "linked/hard")
-        || mknod(".hidden", S_IFREG, 0) || mkdir("\xff\xfe", 0111))
+        || mknod(".hidden", S_IFREG, 0) || mkdir("\xff\xfe", 0111)
+        || chmod(".", 0))
         _exit(90);
 }
 

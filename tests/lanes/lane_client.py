@@ -174,18 +174,19 @@ class Lane:
             open_pipes = set(written)
             while end is None:
                 assert time.monotonic() < deadline, f"order {number} did not end"
-                ready, _, _ = select.select([*open_pipes, self.socket], [], [], 1)
-                for descriptor in ready:
-                    if descriptor is self.socket:
+                wire = self.socket.fileno()
+                ready, _, _ = select.select([*open_pipes, wire], [], [], 1)
+                for source in ready:
+                    if source == wire:
                         message = self.receive()
                         if message.fields.get("id") == str(number):
                             end = message
                         else:
                             self.backlog.append(message)
-                    elif chunk := os.read(descriptor, 1 << 20):
-                        written[descriptor] += chunk
+                    elif chunk := os.read(source, 1 << 20):
+                        written[source] += chunk
                     else:
-                        open_pipes.discard(descriptor)
+                        open_pipes.discard(source)
             for descriptor in open_pipes:
                 written[descriptor] += drain(descriptor)
         finally:

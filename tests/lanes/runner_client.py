@@ -136,7 +136,7 @@ class Runner:
 
     def values(self, method: str, **inputs: str) -> dict[str, Any]:
         """Runs a case and returns its observed values by key."""
-        events = self.run(method, **inputs)
+        events = self.run(method, None, **inputs)
         assert all(event["type"] == "obs" for event in events)
         return {event["key"]: event["value"] for event in events}
 

@@ -112,7 +112,7 @@ def test_errors_are_counted_and_named(root: Path, lane_folder: Path) -> None:
     assert re.findall(r"^(\S+): error", compiled.messages, re.M) == ["a/Bad.java:2"] * 2
 
 
-ERRORS = {
+ERRORS: dict[str, dict[str, str | bytes]] = {
     "syntax": {"A.java": "class A {"},
     "not UTF-8": {"A.java": b"class A { String s = \"\xff\"; }"},
     "two of a name": {"a/X.java": "package p; class X {}", "b/X.java": "package p; class X {}"},

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,10 @@ from lanes.lane_client import (
 )
 
 HOSTILE = f"{LANE}/hostile"
+# "as" is a word of Python's own.
+AS_32_MIB: Any = {"as": 32 << 20}
+AS_128_MIB: Any = {"as": 128 << 20}
+AS_1_GIB: Any = {"as": 1 << 30}
 GRAMMAR = 2
 UNABLE = 3
 
@@ -264,7 +269,7 @@ def test_limits_are_set(lane: Lane) -> None:
         nproc=77,
         core=0,
         stack=1 << 20,
-        **{"as": 1 << 30},
+        **AS_1_GIB,
     )
     limits = {
         name: (int(soft), int(hard))
@@ -294,8 +299,8 @@ def test_limits_hold(lane: Lane) -> None:
     assert lane.run([HOSTILE, "write", "8192"], cwd=folder, fsize=8192).status == 0
     assert lane.run([HOSTILE, "write", "16384"], cwd=folder, fsize=8192).signal == signal.SIGXFSZ
     assert lane.run([HOSTILE, "open"], nofile=20).stdout == b"17 EMFILE"
-    assert lane.run([HOSTILE, "map", "64"], **{"as": 32 << 20}).stdout == b"ENOMEM"
-    assert lane.run([HOSTILE, "map", "64"], **{"as": 128 << 20}).stdout == b"mapped"
+    assert lane.run([HOSTILE, "map", "64"], **AS_32_MIB).stdout == b"ENOMEM"
+    assert lane.run([HOSTILE, "map", "64"], **AS_128_MIB).stdout == b"mapped"
     children, error = lane.run([HOSTILE, "fork"], nproc=20).stdout.split()
     # laned itself and the order count too; the machine may give this uid nothing else.
     assert (int(children), error) == (18, b"EAGAIN")
