@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import typer
 
 from gradekeeper.cli import _options
-from gradekeeper.cli._errors import CliError, ExitCode, plain, read_file, write_file
+from gradekeeper.cli._errors import CliError, ExitCode, plain, write_file
+from gradekeeper.cli._sources import parse_parameters, read_source
 from gradekeeper.cli._verify import headline, read_keys
 
 if TYPE_CHECKING:
@@ -95,11 +96,11 @@ def submit(
     keys = _keys_to_wait_with(key) if wait_for else []
     request = JobRequest(
         suite=suite,
-        submission=_source(source, include or [], exclude or []),
+        submission=read_source(source, include or [], exclude or []),
         nonce=nonce if nonce is not None else secrets.token_hex(32),
         task=task,
         group=group,
-        parameters=_parameters(parameter or []),
+        parameters=parse_parameters(parameter or []),
         attempt_deadline=attempt_deadline,
         retry_limit=retry_limit,
         ttl=ttl,
@@ -346,62 +347,6 @@ def _keys_to_wait_with(paths: list[Path]) -> list[bytes]:
             "Give the installation's public key with --key: a verdict is verified first."
         )
     return read_keys(paths)
-
-
-def _source(source: str, include: list[str], exclude: list[str]) -> Any:
-    """Return what to submit, packed already, so that a bad path fails before anything is sent."""
-    from gradekeeper.client import (
-        Builtin,
-        SubmissionError,
-        TooLargeToSendError,
-        pack_directory,
-    )
-
-    kind, colon, name = source.partition(":")
-    if kind == "builtin" and colon:
-        try:
-            return Builtin(name)
-        except ValueError as error:
-            raise CliError("SOURCE builtin: is followed by gold or null.") from error
-    path = Path(source)
-    if not path.is_dir():
-        if include or exclude:
-            raise CliError("--include and --exclude are for directories; this is a file.")
-        data = read_file(path)
-        if not data.startswith(b"\x1f\x8b"):
-            raise CliError(f"{path} is neither a directory nor a tar.gz.")
-        return data
-    try:
-        packed = pack_directory(path, include=include, exclude=exclude)
-    except TooLargeToSendError as error:
-        typer.echo(
-            f"note: {plain(error)} Submitting the claim: {error.claim.files} files,"
-            f" {error.claim.bytes} bytes.",
-            err=True,
-        )
-        return error.claim
-    except SubmissionError as error:
-        raise CliError(plain(error)) from error
-    if packed.left_out:
-        typer.echo(
-            f"note: left out what no archive can carry: {', '.join(map(plain, packed.left_out))}",
-            err=True,
-        )
-    if packed.files == 0:
-        raise CliError(f"{path} holds no file that matches; check the path and --include.")
-    return packed.archive
-
-
-def _parameters(pairs: list[str]) -> dict[str, str]:
-    parameters: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise CliError(f"--parameter takes NAME=VALUE, not {plain(pair)!r}.")
-        if name in parameters:
-            raise CliError(f"--parameter {plain(name)} is given twice.")
-        parameters[name] = value
-    return parameters
 
 
 def _chosen(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console, Group
@@ -121,6 +122,37 @@ def build_tests_table(outcomes: str, ids: Sequence[str] | None) -> Table:
         name = ids[number] if ids is not None else f"#{number}"
         table.add_row(Text(plain(name)), Text(plain(sentence), style=style))
     return table
+
+
+def outcome_word(outcome: str) -> str:
+    """What an outcome character means, in a few words."""
+    return _OUTCOMES[outcome][0]
+
+
+def print_local_tests(tests: Sequence[Mapping[str, Any]]) -> None:
+    """Print the tests of a local grading by group.
+
+    Args:
+        tests: each with `id`, `outcome`, `why` and `seconds`, in the suite's order.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("TEST", overflow="fold")
+    table.add_column("OUTCOME", no_wrap=True)
+    table.add_column("SECONDS", justify="right", no_wrap=True)
+    table.add_column("WHY", overflow="fold")
+    for group, members in itertools.groupby(tests, lambda test: str(test["id"]).partition("/")[0]):
+        listed = list(members)
+        passed = sum(test["outcome"] == "P" for test in listed)
+        table.add_row(Text(plain(group), style="bold"), Text(f"{passed} of {len(listed)} passed"))
+        for test in listed:
+            word, style = _OUTCOMES[test["outcome"]]
+            table.add_row(
+                Text("  " + plain(str(test["id"]).partition("/")[2])),
+                Text(word, style=style),
+                Text(f"{test['seconds']:.2f}" if test["seconds"] else ""),
+                Text(plain(test["why"])),
+            )
+    _console().print(table)
 
 
 class LiveJobs:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from gradekeeper.referee.grading import grade
-from gradekeeper.referee.job import VARIABLE, Layout
+from gradekeeper.referee.job import VARIABLE, Layout, View
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.result import ResultError, encode_result
 
@@ -46,8 +46,11 @@ def read_layout(path: Path) -> Layout:
     if not isinstance(document, dict):
         raise ValueError("the layout is not an object")
     draw = document.pop("draw", None)
+    unisolated = document.pop("unisolated", None)
     return Layout(
-        draw=draw, **{name: Path(value) for name, value in document.items() if value is not None}
+        draw=draw,
+        unisolated=None if unisolated is None else View(**unisolated),
+        **{name: Path(value) for name, value in document.items() if value is not None},
     )
 
 

@@ -274,6 +274,12 @@ class _Grading:
             Unjudgeable: `IsolationNotEnforced` if one is not as it must be, `RefereeFailed` if
                 the lane cannot be asked.
         """
+        if self._layout.unisolated is not None:
+            if job.probe is not None:
+                raise Unjudgeable(
+                    ISOLATION_NOT_ENFORCED, "A lane without isolation is for the local engine only."
+                )
+            return isolation.unisolated()
         try:
             output = self._ask_lane(lane)
             lane.sweep()
@@ -382,7 +388,8 @@ class _Grading:
 
     def _build_once(self, suite: Suite, lane: Lane, until: float) -> tuple[str, int, str]:
         number = next(self._orders)
-        scratch = f"/scratch/b{number}"
+        view = self._layout.view
+        scratch = f"{view.scratch}/b{number}"
         reserved = java17.reserved_folders([group.driver for group in suite.groups])
         output_r, output_w = child.pipe()
         errors_r, errors_w = child.pipe()
@@ -396,7 +403,7 @@ class _Grading:
             os.close(descriptor)
         order = Order(
             number,
-            java17.compiler(suite.build, scratch),
+            java17.compiler(suite.build, scratch, view),
             java17.ENVIRONMENT,
             scratch,
             f"b{number}",
@@ -492,12 +499,13 @@ class _Grading:
     ) -> None:
         state = self._state
         assert state.ledger is not None
+        view = self._layout.view
 
         def make_order(number: int, group: Group) -> Order:
-            scratch = f"/scratch/r{number}"
+            scratch = f"{view.scratch}/r{number}"
             return Order(
                 number,
-                java17.runner(group.driver, suite.limits, scratch),
+                java17.runner(group.driver, suite.limits, scratch, view),
                 java17.ENVIRONMENT,
                 scratch,
                 f"r{number}",

@@ -141,6 +141,16 @@ def summary(
     return found
 
 
+def unisolated() -> dict[str, Any]:
+    """The facts of a lane that nothing isolates: none was observed, and that is what they say."""
+    return {
+        "profile": "none",
+        "userNamespace": False,
+        "network": "not probed",
+        "probedAt": round(time.time(), 1),
+    }
+
+
 def _number(value: Any) -> int | None:
     return value if type(value) is int else None
 

@@ -5,9 +5,7 @@ from typing import Final
 
 from gradekeeper.referee.bundle import BuildRules, Limits
 from gradekeeper.referee.child import MIB
-
-JAVA: Final = "/opt/gradekeeper/java/bin/java"
-KIT: Final = "/opt/gradekeeper/kit.jar"
+from gradekeeper.referee.job import View
 
 ENVIRONMENT: Final[Mapping[str, str]] = {
     "LANG": "C.UTF-8",
@@ -37,26 +35,26 @@ ADDRESS_SPACE_MIB: Final = 1_536
 """What a JVM maps beside its heap: class space, code, the shared archive, thread stacks."""
 
 
-def compiler(build: BuildRules, scratch: str) -> Sequence[str]:
-    """The command that compiles /lane/sources."""
+def compiler(build: BuildRules, scratch: str, view: View) -> Sequence[str]:
+    """The command that compiles the lane's `sources`."""
     return (
-        JAVA,
+        view.java,
         *_FLAGS,
         f"-Xmx{build.heap_mib}m",
         f"-Djava.io.tmpdir={scratch}",
         "-cp",
-        KIT,
+        view.kit,
         "gradekeeper.kit.Compiler",
         "--release",
         "17",
-        f"/lane/sources/{build.source_root}".rstrip("/"),
+        f"{view.lane}/sources/{build.source_root}".rstrip("/"),
     )
 
 
-def runner(driver: str, limits: Limits, scratch: str) -> Sequence[str]:
+def runner(driver: str, limits: Limits, scratch: str, view: View) -> Sequence[str]:
     """The command of one run."""
     return (
-        JAVA,
+        view.java,
         *_FLAGS,
         f"-Xmx{limits.heap_mib}m",
         f"-XX:MaxMetaspaceSize={max(64, limits.heap_mib // 2)}m",
@@ -65,7 +63,7 @@ def runner(driver: str, limits: Limits, scratch: str) -> Sequence[str]:
         "java.base/java.util.concurrent.locks=ALL-UNNAMED",
         f"-Djava.io.tmpdir={scratch}",
         "-cp",
-        f"{KIT}:/lane/suite/drivers.jar:/lane/app",
+        f"{view.kit}:{view.lane}/suite/drivers.jar:{view.lane}/app",
         "gradekeeper.kit.Runner",
         driver,
     )

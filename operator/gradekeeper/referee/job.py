@@ -64,6 +64,23 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """Where a lane finds things, as its orders name them; the defaults are those of a Pod.
+
+    Attributes:
+        lane: the shared folder.
+        scratch: laned's scratch folder.
+        java: the java program.
+        kit: the language kit.
+    """
+
+    lane: str = "/lane"
+    scratch: str = "/scratch"
+    java: str = "/opt/gradekeeper/java/bin/java"
+    kit: str = "/opt/gradekeeper/kit.jar"
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The folders and files around the referee; the defaults are those of a grading Pod.
 
@@ -75,6 +92,8 @@ class Layout:
         detail: local engine only: a file that gets one JSON line a test run.
         draw: local engine only: the pinned draw to use.
         record: local engine only: a JSON file of inputs to record instead of judging.
+        unisolated: local engine only: grade in a lane that nothing isolates and that finds its
+            things here. Isolation is then not probed, and the result says so.
     """
 
     suite: Path = Path("/suite")
@@ -84,6 +103,12 @@ class Layout:
     detail: Path | None = None
     draw: int | None = None
     record: Path | None = None
+    unisolated: View | None = None
+
+    @property
+    def view(self) -> View:
+        """How the lane sees the folders."""
+        return self.unisolated or View()
 
 
 @dataclass(frozen=True, slots=True)

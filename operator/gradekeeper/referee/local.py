@@ -8,7 +8,7 @@ A local grading is not signed, and its isolation facts say how it was isolated.
 Signatures, which others code against::
 
     lane = LocalLane(laned=Path(...), kit=Path(...), java_home=Path(...), laneprobe=Path(...))
-    lane = LocalLane.from_environment()
+    lane = LocalLane.from_environment()                   # unsafe=True: also without bubblewrap
 
     graded = grade_local(bundle_dir, b"...tar.gz...", lane=lane)      # or builtin: "gold", "null"
     graded.result           RefereeResult, as a Pod's termination message
@@ -35,12 +35,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from gradekeeper.referee.bundle import MANIFEST, suite_digest
-from gradekeeper.referee.job import BUILTINS, SCHEMA, VARIABLE
+from gradekeeper.referee.job import BUILTINS, SCHEMA, VARIABLE, View
 from gradekeeper.referee.result import NOT_RUN, RefereeResult, ResultError, parse_result
 
 LANE_UID: Final = 10003
@@ -63,43 +63,60 @@ class LocalLane:
         kit: the language kit (java17: kit.jar).
         java_home: the JDK that the lane sees.
         laneprobe: the static probe.
-        bubblewrap: the bwrap executable.
+        bubblewrap: the bwrap executable; None for a lane that nothing isolates but a PID
+            namespace, which laned insists on: its sweep kills all that it can.
     """
 
     laned: Path
     kit: Path
     java_home: Path
     laneprobe: Path
-    bubblewrap: Path = Path("/usr/bin/bwrap")
+    bubblewrap: Path | None = Path("/usr/bin/bwrap")
 
     @classmethod
-    def from_environment(cls) -> "LocalLane":
-        """Read GRADEKEEPER_LANES (a folder with laned, laneprobe, kit.jar) and JAVA_HOME.
+    def from_environment(
+        cls,
+        *,
+        lanes: Path | None = None,
+        java_home: Path | None = None,
+        unsafe: bool = False,
+    ) -> "LocalLane":
+        """Find the parts of a lane on this machine.
 
-        Without them: `build/lanes` of the working directory, and the JDK of the `java` on PATH.
+        Args:
+            lanes: a folder with laned, laneprobe and kit.jar; default GRADEKEEPER_LANES, then
+                `build/lanes` of the working directory.
+            java_home: a JDK 17; default JAVA_HOME, then that of the `java` on PATH.
+            unsafe: go on without isolation where bubblewrap is missing or cannot work.
 
         Raises:
             LocalError: a part is missing; the sentence says which, and how to build it.
         """
-        folder = Path(os.environ.get("GRADEKEEPER_LANES", "build/lanes")).resolve()
+        folder = (lanes or Path(os.environ.get("GRADEKEEPER_LANES", "build/lanes"))).resolve()
         java = shutil.which("java")
-        home = os.environ.get("JAVA_HOME") or (java and Path(java).resolve().parent.parent)
+        home = (
+            java_home
+            or os.environ.get("JAVA_HOME")
+            or (java and Path(java).resolve().parent.parent)
+        )
         bubblewrap = shutil.which("bwrap")
         if not home or not (Path(home) / "bin" / "java").exists():
             raise LocalError("No JDK was found: set JAVA_HOME to a JDK 17.")
-        if not bubblewrap:
+        if unsafe and bubblewrap and not _can_isolate(bubblewrap):
+            bubblewrap = None
+        if not bubblewrap and not unsafe:
             raise LocalError("bwrap was not found: install bubblewrap.")
         lane = cls(
             laned=folder / "laned",
             kit=folder / "kit.jar",
             java_home=Path(home).resolve(),
             laneprobe=folder / "laneprobe",
-            bubblewrap=Path(bubblewrap),
+            bubblewrap=Path(bubblewrap) if bubblewrap else None,
         )
         for part in (lane.laned, lane.kit, lane.laneprobe):
             if not part.is_file():
                 raise LocalError(
-                    f"{part} does not exist: build it by `make -C lanes OUT=../build/lanes`, "
+                    f"{part} does not exist: build it by `make lanes`, "
                     "or set GRADEKEEPER_LANES to the folder that has it."
                 )
         return lane
@@ -125,7 +142,17 @@ class LocalLane:
         ):
             shutil.copyfile(source, tools / name)
             (tools / name).chmod(0o755)
-        become = ["setpriv", f"--reuid={HOST_UID}", f"--regid={HOST_UID}", "--clear-groups"]
+        become = _become()
+        if self.bubblewrap is None:
+            scratch = work / "scratch"
+            scratch.mkdir(mode=0o700)
+            if become:
+                os.chown(scratch, HOST_UID, HOST_UID)
+            return [
+                *("unshare", *([] if become else ["--user", "--map-current-user"])),
+                *("--pid", "--fork", "--kill-child", "--mount-proc", *become),
+                *(str(tools / "laned"), "--scratch", str(scratch), str(work / "lane/laned.sock")),
+            ]
         seen = [
             folder
             for folder in ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/share")
@@ -143,7 +170,7 @@ class LocalLane:
             elif os.path.isdir(link):
                 binds += ["--ro-bind", link, link]
         return [
-            *(become if os.getuid() == 0 else []),
+            *become,
             *(str(self.bubblewrap), "--unshare-all", "--unshare-user", "--as-pid-1"),
             *("--die-with-parent", "--cap-drop", "ALL", "--clearenv"),
             *("--uid", str(LANE_UID), "--gid", str(LANE_UID)),
@@ -161,6 +188,35 @@ class LocalLane:
             *("/usr/local/bin/laned", "/lane/laned.sock"),
         ]
 
+    def view(self, work: Path) -> View | None:
+        """Where a lane that is not isolated finds its things; None for one that is."""
+        if self.bubblewrap is not None:
+            return None
+        return View(
+            lane=str(work / "lane"),
+            scratch=str(work / "scratch"),
+            java=str(self.java_home / "bin" / "java"),
+            kit=str(work / "tools" / "kit.jar"),
+        )
+
+
+def _become() -> list[str]:
+    """What root runs before a lane's own command to be nobody special."""
+    if os.getuid() != 0:
+        return []
+    return ["setpriv", f"--reuid={HOST_UID}", f"--regid={HOST_UID}", "--clear-groups"]
+
+
+def _can_isolate(bubblewrap: str) -> bool:
+    """Whether bubblewrap may make namespaces here; many containers forbid it."""
+    namespaces = ["--unshare-all", "--unshare-user", "--ro-bind", "/", "/"]
+    command = [*_become(), bubblewrap, *namespaces, "true"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
 
 @dataclass(frozen=True, slots=True)
 class TestDetail:
@@ -171,6 +227,7 @@ class TestDetail:
         outcome: a character of `result.OUTCOMES`.
         cause: one line for maintainers; "" where it passed.
         draws: the index of the pinned draw that each run used.
+        seconds: of all its runs together.
         observed: the canonical transcript that failed, if there was one.
         expected: the pinned transcripts that it was compared with, if there was one.
     """
@@ -179,6 +236,7 @@ class TestDetail:
     outcome: str
     cause: str
     draws: tuple[int, ...]
+    seconds: float = 0.0
     observed: list[Any] | None = None
     expected: list[Any] | None = None
 
@@ -269,6 +327,7 @@ def _graded_test(test: str, outcome: str, runs: Sequence[Mapping[str, Any]]) -> 
         outcome=outcome,
         cause=decisive["cause"] if decisive else "",
         draws=tuple(run["draw"] for run in runs),
+        seconds=round(sum(run["seconds"] for run in runs), 3),
         observed=decisive["observed"] if decisive else None,
         expected=decisive["expected"] if decisive else None,
     )
@@ -367,7 +426,7 @@ class _Session:
         private = self.work / "referee"
         private.mkdir(mode=0o700)
         termination = private / "termination"
-        places = {
+        places: dict[str, Any] = {
             "suite": str(self._bundle),
             "lane": str(self.work / "lane"),
             "submission": str(private),
@@ -375,6 +434,9 @@ class _Session:
             "detail": str(private / "detail"),
             **layout,
         }
+        view = self._lane.view(self.work)
+        places["unisolated"] = view and asdict(view)
+        lane_command = self._lane.command(self.work)
         (private / "layout.json").write_text(json.dumps(places))
         job = {
             "schema": SCHEMA,
@@ -388,7 +450,6 @@ class _Session:
             "probe": probe and {"address": probe[0], "port": probe[1], "deadlineSeconds": probe[2]},
             "laneUid": LANE_UID,
         }
-        lane_command = self._lane.command(self.work)
         log_path = private / "log"
         with open(log_path, "wb") as log, open(private / "laned.log", "wb") as lane_log:
             referee = subprocess.Popen(

@@ -318,6 +318,7 @@ class Player:
         self.plan = plan
         self.stream = Stream(channel)
         self.fell_back = False
+        self._began = time.monotonic()
         self._channel = channel
         self._tell = tell
         self._detail = detail
@@ -339,6 +340,7 @@ class Player:
             return
         spot_case, spot = self._choose_spot()
         for case in self.plan.cases:
+            self._began = time.monotonic()
             self._tell(Report(report.STARTED, case.number))
             play = _CasePlay(self, case, spot=spot if case is spot_case else 0)
             outcome, cause, over = self._outcome(case, play)
@@ -401,6 +403,7 @@ class Player:
                     "draw": case.draw,
                     "outcome": outcome,
                     "cause": cause,
+                    "seconds": round(time.monotonic() - self._began, 3),
                     "observed": observed,
                     "expected": case.expected if outcome == FAILED else None,
                 }

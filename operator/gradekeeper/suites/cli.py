@@ -99,7 +99,7 @@ def build_command(
     folder: Folder,
     out: Annotated[Path, typer.Option(help="Where to write the bundle.")],
     kit: Annotated[
-        Path | None, typer.Option(help="The lane kit; default: $GRADEKEEPER_LANES/kit.jar.")
+        Path | None, typer.Option(help="The lane kit; default: as for `grade --local`.")
     ] = None,
 ) -> None:
     """Compile drivers and write the bundle that goes into the suite's image."""
@@ -241,10 +241,13 @@ def _reported() -> Iterator[None]:
 
 
 def _kit() -> Path:
-    lanes = os.environ.get("GRADEKEEPER_LANES")
-    if not lanes:
-        raise CommandFailed("give --kit, or set GRADEKEEPER_LANES to a folder with kit.jar")
-    return Path(lanes) / "kit.jar"
+    kit = Path(os.environ.get("GRADEKEEPER_LANES", "build/lanes")) / "kit.jar"
+    if not kit.is_file():
+        raise CommandFailed(
+            f"{kit} does not exist: run `make lanes`, give --kit, or set GRADEKEEPER_LANES to a"
+            " folder with kit.jar"
+        )
+    return kit
 
 
 def _digest(image: str) -> str:

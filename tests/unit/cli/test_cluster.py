@@ -108,7 +108,7 @@ def test_too_large_a_directory_is_submitted_as_a_claim_with_a_note(
         file.truncate(2**40)
     result = run("submit", str(tmp_path / "d"), "--suite", "s")
     assert result.exit_code == 0
-    assert "Submitting the claim: 1 files, 1099511627776 bytes" in result.stderr
+    assert "Only the claim can be submitted: 1 files, 1099511627776 bytes" in result.stderr
     assert "untransportable" in only_job(cluster)["spec"]["submission"]
 
 

@@ -39,6 +39,7 @@ def test_build_says_where_a_kit_comes_from(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GRADEKEEPER_LANES", raising=False)
+    monkeypatch.chdir(tmp_path)
     assert "set GRADEKEEPER_LANES" in fails("build", suite_folder, "--out", tmp_path / "b")
 
 
