@@ -192,6 +192,8 @@ class Bench:
         await self._connection.request("POST", path, body=build_bare_pod(self.grading_pod, name))
         ended = await self._bare.until(name, "succeeded")
         await self._connection.request("DELETE", f"{path}/{name}")
+        # The next measurement must not wait for what this one still holds.
+        await self._bare.until(name, "deleted")
         return ended - started
 
     async def job(self, suite: str, submission: bytes | Builtin) -> tuple[float, dict[str, float]]:
@@ -221,6 +223,7 @@ class Bench:
         parts |= {f"  {key}": value for key, value in self._times(pod).items()}
         if self.grading_pod is None:
             self.grading_pod = self._graded.last[pod]
+        await self._graded.until(pod, "deleted")
         return ended - started, parts
 
     def _times(self, pod: str) -> dict[str, float]:
@@ -234,7 +237,7 @@ class Bench:
 
 
 async def churn(count: int, one: Callable[[], Any]) -> float:
-    """Start everything at once; things a second until the last has ended."""
+    """Start everything at once; things a second until the last has ended and its Pod is gone."""
     started = time.monotonic()
     await asyncio.gather(*(one() for _ in range(count)))
     return count / (time.monotonic() - started)
