@@ -230,6 +230,10 @@ class _CasePlay:
                 self._ask()
         else:
             self._answer(event.number, event.name, policy)
+            if self._query is not None:
+                # "Settled" may be on its way from before the lane reads this answer, which sets
+                # its caller going. Only what is asked after the answer counts.
+                self._ask()
 
     def _ask(self) -> None:
         self._query = random_below(1 << 40)

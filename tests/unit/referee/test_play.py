@@ -268,6 +268,28 @@ def test_a_withdrawn_answer_is_not_a_lie(monkeypatch):
     assert ended == {0: "P"}
 
 
+def test_settled_from_before_an_answer_is_read_does_not_count():
+    def script(lane):
+        lane.start()
+        lane.ask(1)
+        query = lane.hear("settle")["query"]
+        lane.ask(2, "log")
+        lane.say(type="settled", query=query)
+        answer = lane.hear("reply")
+        assert answer["call"] == 2
+        again = lane.hear("settle")["query"]
+        lane.obs(value=answer["value"])
+        lane.say(type="settled", query=again)
+        assert lane.hear("reply")["call"] == 1
+        lane.done()
+        lane.hear("bye")
+
+    expected = [["obs", "k", "$log#1"], ["call", "log", []], ["call", "pay", []]]
+    ended, reports, _ = run(script, [case(test=HOLD, expected=(expected,))], spot=True)
+    assert ended == {0: "P"}
+    assert report.LIED not in {line.kind for line in reports}
+
+
 def scripted(*steps):
     def script(lane):
         lane.start()
