@@ -62,11 +62,11 @@ static void print_member(const char *name, const char *value)
 
 /* ------------------------------------------------------------------ facts of /proc */
 
-/* The value of one line of /proc/self/status, "" if it is absent. */
-static const char *status_line(const char *name)
+/* The value of one line of a process's status, "" if it is absent. */
+static const char *status_line_of(const char *path, const char *name)
 {
     static char line[4096];
-    FILE *file = fopen("/proc/self/status", "re");
+    FILE *file = fopen(path, "re");
     const size_t length = strlen(name);
     if (!file)
         return "";
@@ -79,6 +79,18 @@ static const char *status_line(const char *name)
     }
     fclose(file);
     return "";
+}
+
+static const char *status_line(const char *name)
+{
+    return status_line_of("/proc/self/status", name);
+}
+
+/* What the runtime gave laned, who adds to its children but not to itself; -1 if it cannot be read. */
+static int of_laned(const char *name)
+{
+    const char *value = status_line_of("/proc/1/status", name);
+    return *value ? atoi(value) : -1;
 }
 
 /* A hexadecimal mask without its leading zeros. */
@@ -466,6 +478,8 @@ int main(void)
     print_open("proc1_maps", "/proc/1/maps", O_RDONLY);
     print_open("proc1_fd", "/proc/1/fd", O_RDONLY | O_DIRECTORY);
     print_open("proc1_oom", "/proc/1/oom_score_adj", O_WRONLY);
+    printf(",\"proc1_no_new_privs\":%d,\"proc1_seccomp\":%d", of_laned("NoNewPrivs"),
+           of_laned("Seccomp"));
     print_denied();
     puts("}");
     return fflush(stdout) || ferror(stdout);

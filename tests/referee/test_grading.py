@@ -459,7 +459,7 @@ def test_the_operators_port_must_be_out_of_reach(bundle, lane, served):
         assert result.isolation["network"] == "reachable"
     else:
         assert (result.outcomes, result.isolation["network"]) == ("PPP", "denied")
-        assert result.isolation["profile"] == "pod"
+        assert result.isolation["profile"] == "local"
 
 
 # -- children of the referee --------------------------------------------------------------------

@@ -48,6 +48,7 @@ def read_layout(path: Path) -> Layout:
     draw = document.pop("draw", None)
     unisolated = document.pop("unisolated", None)
     return Layout(
+        local=True,
         draw=draw,
         unisolated=None if unisolated is None else View(**unisolated),
         **{name: Path(value) for name, value in document.items() if value is not None},

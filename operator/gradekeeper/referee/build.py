@@ -11,6 +11,7 @@ from typing import Final
 
 from gradekeeper.referee import report
 from gradekeeper.referee.channel import Channel, Ended, Overflow
+from gradekeeper.referee.intake import MAX_FOLDERS, parents_of
 from gradekeeper.referee.report import Report, encode_report
 
 MAX_CLASSES: Final = 4_000
@@ -64,6 +65,7 @@ class FrameReader:
         self._count = 0
         self._size = 0
         self._seen: set[str] = set()
+        self._folders: set[str] = set()
 
     def feed(self, data: bytes) -> tuple[str, int] | None:
         """Take the next bytes.
@@ -114,6 +116,9 @@ class FrameReader:
         if path in self._seen:
             raise FrameError("a class file comes twice")
         self._seen.add(path)
+        self._folders.update(parents_of(path))
+        if len(self._folders) > MAX_FOLDERS:
+            raise FrameError("class files in too many folders")
         self._open = (path, int(number))
         return None
 

@@ -194,6 +194,8 @@ class _Grading:
         job = parse_job(self._job_text)
         layout = self._layout
         state = self._state
+        if not layout.local:
+            self._check_own(job)
         # First of all, so that laned connects while the rest goes on.
         self._listener = Listener(layout.lane / SOCKET)
         self._ticker.start()
@@ -229,6 +231,22 @@ class _Grading:
         state.ledger = _ledger(suite, recording)
         state.released = True
         return self._judge(suite, lane, recording, files)
+
+    def _check_own(self, job: Job) -> None:
+        """Look at what the Pod's containers share.
+
+        Raises:
+            Unjudgeable: `IsolationNotEnforced`.
+        """
+        own = isolation.look_around()
+        self._log.event("own", pid=own.pid, uid=own.uid, ipc=own.ipc)
+        wrong = isolation.own_differences(own, job.lane_uid)
+        if wrong:
+            raise Unjudgeable(ISOLATION_NOT_ENFORCED, isolation.sentence(wrong))
+        if job.probe is None:
+            raise Unjudgeable(
+                ISOLATION_NOT_ENFORCED, "The job names no port that must be out of reach."
+            )
 
     def _take_in(self, job: Job, suite: Suite) -> int:
         """Check and unpack the submission; returns the number of files taken."""
@@ -293,14 +311,14 @@ class _Grading:
             if network.denied is None:
                 time.sleep(pause)
         profile = isolation.profile(
-            local=job.probe is None, uid=job.lane_uid, user_namespace=job.user_namespaces
+            local=self._layout.local, uid=job.lane_uid, user_namespace=job.user_namespaces
         )
         wrong = isolation.differences(facts, profile)
         observed = isolation.summary(facts, profile, network)
         self._log.event("isolation", facts=observed, differences=wrong[:20])
         self._state.isolation = observed
         if wrong:
-            raise Unjudgeable(ISOLATION_NOT_ENFORCED, f"The lane is not isolated: {wrong[0]}.")
+            raise Unjudgeable(ISOLATION_NOT_ENFORCED, isolation.sentence(wrong))
         if network is not None and not network.denied:
             raise Unjudgeable(
                 ISOLATION_NOT_ENFORCED, "The Pod reaches the operator: no network policy holds."

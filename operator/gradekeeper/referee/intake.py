@@ -8,9 +8,9 @@ hostile bytes may exhaust its memory or its time. That costs the child, whose de
 Rules. Regular files whose path matches an include pattern and no exclude pattern are written, and
 nothing else: links, devices, sparse files, absolute paths and paths with ".." are skipped, not
 refused, as are names that are not clean UTF-8. Of entries with the same path the last one counts,
-as in any unpacking. Written files are limited in number, and all regular files of the archive,
-taken or not, in their bytes. A tar reader of its own keeps every size bounded before it is
-believed: `tarfile` would read a pax header of any size into memory.
+as in any unpacking. Written files and their folders are limited in number, and all regular files
+of the archive, taken or not, in their bytes. A tar reader of its own keeps every size bounded
+before it is believed: `tarfile` would read a pax header of any size into memory.
 """
 
 import hashlib
@@ -37,6 +37,9 @@ MAX_ENTRIES: Final = 50_000
 MAX_HEADER_BYTES: Final = 64 * 1024
 """One long name or pax header."""
 MAX_PATH: Final = 1_024
+MAX_FOLDERS: Final = 4_000
+"""Of the taken files. A folder has no bytes that a limit of a volume would count, but the kernel
+charges about a KiB to the referee: few files in many folders would exhaust its memory."""
 _BLOCK: Final = 512
 _CHUNK: Final = 64 * 1024
 
@@ -136,6 +139,11 @@ def unpack(paths: Sequence[Path], target: Path, rules: SubmissionRules) -> Unpac
                 SUBMISSION_TOO_MANY_FILES,
                 f"The submission has more than {rules.max_files} files.",
             )
+        if len(folders) > MAX_FOLDERS:
+            raise Refused(
+                SUBMISSION_TOO_MANY_FILES,
+                f"The submission's files are in more than {MAX_FOLDERS} folders.",
+            )
         sizes[path] = entry.size
         _write(target, path, entry.read())
     # To the very end, so that a cut or padded archive is refused wherever it was cut.
@@ -183,13 +191,19 @@ def clean_path(name: bytes) -> str | None:
     return "/".join(pieces)
 
 
-def _fits(path: str, files: dict[str, int], folders: set[str]) -> bool:
-    """Whether no file is in the place of one of its folders, nor a folder in its own."""
+def parents_of(path: str) -> list[str]:
+    """The folders that a relative path is in, outermost first."""
     parents = []
     at = path.find("/")
     while at >= 0:
         parents.append(path[:at])
         at = path.find("/", at + 1)
+    return parents
+
+
+def _fits(path: str, files: dict[str, int], folders: set[str]) -> bool:
+    """Whether no file is in the place of one of its folders, nor a folder in its own."""
+    parents = parents_of(path)
     if path in folders or any(parent in files for parent in parents):
         return False
     folders.update(parents)

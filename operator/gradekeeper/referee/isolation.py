@@ -1,8 +1,9 @@
 """Isolation: what must hold before a submission is released, as data, and how it is observed.
 
-Two witnesses: laneprobe, an order in the lane, describes the box from inside; the referee, which
-shares the Pod's network, tries a port that the operator serves. Any difference from the expected
-facts is `IsolationNotEnforced`. The facts go into the result as they were observed.
+Two witnesses. laneprobe, an order in the lane, describes the box from inside. The referee looks at
+its own container, which tells what the Pod's containers share, and tries a port that the operator
+serves. Any difference from the expected facts is `IsolationNotEnforced`. The facts go into the
+result as they were observed.
 """
 
 import errno
@@ -23,6 +24,8 @@ DENIALS_NEEDED: Final = 2
 
 IDENTITY_MAP: Final = "0 0 4294967295"
 """The uid map of a process without a user namespace of its own."""
+MACHINE_IPC: Final = "ipc:[4026531839]"
+"""The machine's own IPC namespace, which has this number under every kernel."""
 
 EPERM_CALLS: Final = """
     socket_inet socket_inet6 socket_inet_udp socket_netlink socket_packet socket_vsock socket_alg
@@ -52,20 +55,74 @@ class Profile:
         uid: of a lane child.
         user_namespace: whether one is required.
         writable: exactly the places that a lane child can write.
+        runtime_filter: whether laned itself must be under a filter of the container runtime. A
+            lane child always has laned's, so its own mode tells nothing about the runtime's.
     """
 
     name: str
     uid: int
     user_namespace: bool
     writable: Sequence[str]
+    runtime_filter: bool
 
 
 WRITABLE: Final = ("/scratch",)
+_NAMED_PLACES: Final = frozenset(
+    {"/", "/dev/mqueue", "/dev/shm", "/dev/termination-log", "/lane", "/tmp"}  # noqa: S108
+)
+"""Places that a message may name; other names would be text of the lane."""
+_SHOWN: Final = 3
+"""How many differences a message names."""
 
 
 def profile(*, local: bool, uid: int, user_namespace: bool) -> Profile:
     """The profile of a grading Pod or of the local engine."""
-    return Profile("local" if local else "pod", uid, user_namespace or local, WRITABLE)
+    return Profile("local" if local else "pod", uid, user_namespace or local, WRITABLE, not local)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the referee sees of its own container.
+
+    Attributes:
+        pid: its process id.
+        uid: its user id.
+        ipc: its IPC namespace, which is the Pod's.
+    """
+
+    pid: int
+    uid: int
+    ipc: str
+
+
+def look_around() -> Own:
+    """Observe the referee's own container.
+
+    Raises:
+        OSError: there is no /proc.
+    """
+    return Own(os.getpid(), os.getuid(), os.readlink("/proc/self/ns/ipc"))
+
+
+def own_differences(own: Own, lane_uid: int) -> list[str]:
+    """Compare what the referee sees of its own container with what must hold in a Pod.
+
+    The numbers of namespaces tell the machine's own ones from others, so in a node that is itself
+    a container a shared IPC namespace goes unnoticed here; the filter denies all such calls.
+
+    Returns:
+        Short texts of ours, empty if nothing is shared that may not be.
+    """
+    found = []
+    if own.pid != 1:
+        # With its own process namespace the referee is the first process of its container. The
+        # lane cannot say this: laned refuses to start where it would not be the first one.
+        found.append("its process namespace is shared")
+    if own.uid == lane_uid:
+        found.append("it has the referee's uid")
+    if own.ipc == MACHINE_IPC:
+        found.append("the IPC namespace is the machine's")
+    return found
 
 
 def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
@@ -90,6 +147,10 @@ def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
     groups = facts.get("groups")
     if type(groups) is not list or any(group != expected.uid for group in groups):
         found.append("groups")
+    if facts.get("proc1_no_new_privs") != 1:
+        found.append("privilege escalation is allowed")
+    if expected.runtime_filter and facts.get("proc1_seccomp") != 2:
+        found.append("the runtime has no seccomp filter")
     if expected.user_namespace and facts.get("uid_map") in (None, IDENTITY_MAP):
         found.append("no user namespace")
     if facts.get("pids_visible") != [1, facts.get("pid")]:
@@ -99,7 +160,11 @@ def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
         found.append("writable places are unknown")
     else:
         extra = [place for place in writable if place not in expected.writable]
-        found += [f"another writable place ({len(extra)})"] if extra else []
+        found += [
+            f"{place} is writable" if place in _NAMED_PLACES else "another place is writable"
+            for place in extra
+            if type(place) is str
+        ] or ["another place is writable"] * bool(extra)
         found += [
             f"{place} is not writable" for place in expected.writable if place not in writable
         ]
@@ -112,6 +177,12 @@ def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
         f"{name} can be opened" for name in CLOSED if facts.get(name) not in ("EACCES", "EPERM")
     ]
     return found
+
+
+def sentence(found: Sequence[str]) -> str:
+    """One sentence that names the first differences."""
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"The lane is not isolated: {', '.join(found[:_SHOWN])}{more}."
 
 
 def _same(observed: Any, wanted: Any) -> bool:

@@ -89,6 +89,7 @@ class Layout:
         lane: shared with the lane, which reads it only.
         submission: holds the parts.
         termination: where the result message goes.
+        local: whether this is the local engine, without a Pod around.
         detail: local engine only: a file that gets one JSON line a test run.
         draw: local engine only: the pinned draw to use.
         record: local engine only: a JSON file of inputs to record instead of judging.
@@ -100,6 +101,7 @@ class Layout:
     lane: Path = Path("/lane")
     submission: Path = Path("/submission")
     termination: Path = Path("/dev/termination-log")
+    local: bool = False
     detail: Path | None = None
     draw: int | None = None
     record: Path | None = None

@@ -13,6 +13,7 @@ from gradekeeper.referee.build import (
     class_path,
     place_in,
 )
+from gradekeeper.referee.intake import MAX_FOLDERS
 
 RESERVED = frozenset({"gradekeeper/", "drivers/"})
 
@@ -40,6 +41,17 @@ def test_class_files_arrive():
 def test_pieces_may_be_cut_anywhere():
     stream = frame("a/B.class", MAGIC + b"x" * 50) + b"OK 1\n"
     assert read(*(stream[n : n + 1] for n in range(len(stream)))) == read(stream)
+
+
+def test_few_class_files_in_too_many_folders():
+    """A package of a source file may have any depth; folders cost the referee's memory."""
+    deep = [f"p{name}/{'d/' * 490}A.class" for name in range(500)]
+    placed = []
+    reader = FrameReader(lambda path, content: placed.append(path), RESERVED)
+    with pytest.raises(FrameError, match="folders"):
+        for path in deep:
+            reader.feed(frame(path))
+    assert placed == deep[: MAX_FOLDERS // 491]
 
 
 def test_errors_are_an_answer():

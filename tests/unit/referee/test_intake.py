@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import tarfile
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -133,6 +134,16 @@ def test_files_in_each_others_place_are_skipped(tmp_path):
 def test_one_file_too_many(tmp_path):
     files = [member(f"src/main/java/F{n}.java") for n in range(4)]
     assert refusal(tmp_path, gzip.compress(tar(*files))) == result.SUBMISSION_TOO_MANY_FILES
+
+
+def test_few_files_in_too_many_folders(tmp_path):
+    """Folders take no byte of a volume, and a KiB each of the referee's memory."""
+    rules = replace(RULES, max_files=500)
+    deep = [f"src/main/java/{name}/{'d/' * 490}A.java" for name in range(500)]
+    data = gzip.compress(tar(*(member(path) for path in deep)))
+    assert refusal(tmp_path, data, rules) == "SubmissionTooManyFiles"
+    made = sum(len(folders) for _, folders, _ in os.walk(tmp_path / "sources"))
+    assert 3_000 < made <= intake.MAX_FOLDERS
 
 
 def test_as_many_files_as_allowed(tmp_path):

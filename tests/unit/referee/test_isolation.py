@@ -1,5 +1,6 @@
 """Isolation facts: each that is off is seen, and a reachable operator is never called denied."""
 
+import dataclasses
 import json
 import os
 import socket
@@ -8,7 +9,17 @@ import time
 import pytest
 
 from gradekeeper.referee import isolation
-from gradekeeper.referee.isolation import NetworkProbe, differences, profile, read_probe, summary
+from gradekeeper.referee.isolation import (
+    NetworkProbe,
+    Own,
+    differences,
+    look_around,
+    own_differences,
+    profile,
+    read_probe,
+    sentence,
+    summary,
+)
 
 POD = profile(local=False, uid=10003, user_namespace=True)
 FALLBACK = profile(local=False, uid=10003, user_namespace=False)
@@ -34,6 +45,8 @@ def facts(**changes):
         "pid": 7,
         "pids_visible": [1, 7],
         **dict.fromkeys(isolation.CLOSED, "EACCES"),
+        "proc1_no_new_privs": 1,
+        "proc1_seccomp": 2,
         "denied": {**isolation.DENIED, "i386": "KILLED", "x32": "KILLED"},
     }
     found.update(changes)
@@ -70,11 +83,57 @@ def test_an_isolated_lane_has_no_differences():
         {"proc1_mem": "ALLOWED"},
         {"proc1_environ": None},
         {"denied": None},
+        {"proc1_no_new_privs": 0},
+        {"proc1_seccomp": 0},
+        {"writable": ["/scratch", 7]},
     ],
     ids=str,
 )
 def test_each_difference_is_seen(changes):
     assert differences(facts(**changes), POD)
+
+
+def test_only_a_pod_has_a_filter_of_its_runtime():
+    local = profile(local=True, uid=10003, user_namespace=True)
+    assert differences(facts(proc1_seccomp=0), local) == []
+    assert differences(facts(proc1_seccomp=0), POD) == ["the runtime has no seccomp filter"]
+
+
+def test_known_places_are_named_and_others_are_not():
+    places = ["/scratch", "/lane", "/dev/shm", "/home/of/a/lane"]
+    wrong = differences(facts(writable=places), POD)
+    assert wrong == ["/lane is writable", "/dev/shm is writable", "another place is writable"]
+
+
+def test_a_sentence_names_the_first_differences():
+    assert sentence(["uid"]) == "The lane is not isolated: uid."
+    assert sentence([*"abcde"]) == "The lane is not isolated: a, b, c and 2 more."
+
+
+OWN = Own(pid=1, uid=10002, ipc="ipc:[4026533001]")
+
+
+def test_a_container_of_its_own_is_as_it_must_be():
+    assert own_differences(OWN, 10003) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"pid": 7}, "its process namespace is shared"),
+        ({"uid": 10003}, "it has the referee's uid"),
+        ({"ipc": isolation.MACHINE_IPC}, "the IPC namespace is the machine's"),
+    ],
+    ids=str,
+)
+def test_what_a_pod_must_not_share_is_seen(change, text):
+    assert own_differences(dataclasses.replace(OWN, **change), 10003) == [text]
+
+
+def test_the_referee_observes_itself():
+    own = look_around()
+    assert (own.pid, own.uid) == (os.getpid(), os.getuid())
+    assert own.ipc.startswith("ipc:[") and own.ipc[5:-1].isdigit()
 
 
 @pytest.mark.parametrize("name", [*facts()])
