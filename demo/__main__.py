@@ -9,10 +9,11 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from demo import images, jobs, stage
+from demo import images, jobs, local, stage
 from demo.cases import SUITE, build_cases
 from demo.commands import ROOT, Cluster, DemoError
 from demo.jobs import Outcome
+from demo.local import LocalOutcome
 from gradekeeper.api.status import GradingJobStatus
 
 FOLLOW_SECONDS = 900.0
@@ -76,6 +77,45 @@ def print_outcomes(outcomes: list[Outcome]) -> None:
     Console(width=max(Console().width, 150)).print(table)
 
 
+def print_local(outcomes: list[LocalOutcome]) -> None:
+    """The final table of the demo without a cluster."""
+    table = Table(title="gradekeeper demo, local and unsigned", title_justify="left")
+    for title in ("submission", "about", "decision", "reason"):
+        table.add_column(title, no_wrap=True)
+    for title in ("passed", "seconds"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("as expected", no_wrap=True)
+    for outcome in outcomes:
+        verdict = outcome.document["verdict"]
+        tests = verdict.get("tests") or {}
+        table.add_row(
+            outcome.case.name,
+            outcome.case.about,
+            verdict["decision"],
+            verdict["reason"],
+            f"{tests.get('passed', '-')}/{tests.get('total', '-')}",
+            f"{outcome.seconds:.1f}",
+            "NO" if outcome.complaints() else "yes",
+        )
+    Console(width=max(Console().width, 150)).print(table)
+
+
+def run_local() -> int:
+    """Grade the cases without a cluster; returns the exit status."""
+    outcomes = local.grade_locally(say)
+    print_local(outcomes)
+    wrong = [f"{one.case.name}: {text}" for one in outcomes for text in one.complaints()]
+    sys.stderr.writelines(f"error: {line}\n" for line in wrong)
+    if not wrong:
+        folder = local.OUT.relative_to(ROOT)
+        say(f"the results are in {folder}/; try")
+        sys.stdout.write(
+            f"  .venv/bin/gradekeeper grade --local {folder}/half-fix.tar.gz"
+            f" --suite {folder}/{SUITE}\n"
+        )
+    return 1 if wrong else 0
+
+
 def seconds_of(outcome: Outcome) -> str:
     """From admission to verdict."""
     status = GradingJobStatus.model_validate(outcome.job["status"])
@@ -91,9 +131,11 @@ def say(text: str) -> None:
 def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("step", choices=["images", "install", "run"])
+    parser.add_argument("step", choices=["images", "install", "run", "local"])
     step = parser.parse_args().step
     try:
+        if step == "local":
+            return run_local()
         cluster = Cluster.find()
         if step == "images":
             images.build_all(cluster, say).save()

@@ -116,7 +116,7 @@ def submit(
             return None
         return await client.wait(handle, patience=patience, keep=not delete)
 
-    judgement = _run(main, keys, namespace, context, kubeconfig)
+    judgement = run_with_client(main, keys, namespace, context, kubeconfig)
     if judgement is not None:
         if out is not None:
             write_file(out, judgement.envelope)
@@ -167,7 +167,7 @@ def wait(
     async def main(client: GradingClient) -> None:
         await asyncio.gather(*(one(client, name) for name in dict.fromkeys(jobs)))
 
-    _run(main, keys, namespace, context, kubeconfig)
+    run_with_client(main, keys, namespace, context, kubeconfig)
     raise typer.Exit(worst)
 
 
@@ -189,7 +189,7 @@ def get(
 
     keys = read_keys(key)
     if job is None:
-        jobs = _run(lambda client: client.read_all(), [], namespace, context, kubeconfig)
+        jobs = run_with_client(lambda client: client.read_all(), [], namespace, context, kubeconfig)
         if as_json:
             print(json.dumps({"items": jobs}, indent=2, sort_keys=True))
         else:
@@ -199,10 +199,10 @@ def get(
     async def main(client: GradingClient) -> tuple[dict[str, Any], list[str] | None]:
         found = await client.read(job)
         if keys and (found.get("status") or {}).get("attestation"):
-            _verified(await client.find(job), found, keys)
-        return found, None if as_json else await _test_ids(client, found)
+            verify_shown(await client.find(job), found, keys)
+        return found, None if as_json else await test_ids(client, found)
 
-    found, ids = _run(main, keys, namespace, context, kubeconfig)
+    found, ids = run_with_client(main, keys, namespace, context, kubeconfig)
     if as_json:
         print(json.dumps(found, indent=2, sort_keys=True))
     else:
@@ -245,7 +245,7 @@ def watch(
                 pass
         return False
 
-    if not _run(main, [], namespace, context, kubeconfig):
+    if not run_with_client(main, [], namespace, context, kubeconfig):
         raise CliError(f"Not every job finished within {timeout:g} seconds.", ExitCode.FAILED)
 
 
@@ -269,7 +269,7 @@ def export(
             return [await client.read(name) for name in jobs]
         return await client.read_all()
 
-    for job in _run(main, [], namespace, context, kubeconfig):
+    for job in run_with_client(main, [], namespace, context, kubeconfig):
         name = str(job["metadata"]["name"])
         attestation = (job.get("status") or {}).get("attestation")
         if attestation is None:
@@ -301,17 +301,21 @@ def cancel(
             await client.cancel(await client.find(name))
             print(f"{plain(name)}: asked to stop")
 
-    _run(main, [], namespace, context, kubeconfig)
+    run_with_client(main, [], namespace, context, kubeconfig)
 
 
-def _run(
+def run_with_client(
     main: Callable[[GradingClient], Awaitable[Result]],
     keys: list[bytes],
     namespace: str | None,
     context: str | None,
     kubeconfig: str | None,
 ) -> Result:
-    """Run against the cluster, turning the client's errors into one line."""
+    """Run against the cluster, turning the client's errors into one line.
+
+    Raises:
+        CliError: with the exit code for what went wrong.
+    """
     from gradekeeper.client import (
         ConfigurationError,
         GradekeeperError,
@@ -359,8 +363,12 @@ def _chosen(
     ]
 
 
-def _verified(handle: JobHandle, job: dict[str, Any], keys: list[bytes]) -> None:
-    """Check the job's attestation, and that its status tells the same as what was signed."""
+def verify_shown(handle: JobHandle, job: dict[str, Any], keys: list[bytes]) -> None:
+    """Check the job's attestation, and that its status tells the same as what was signed.
+
+    Raises:
+        AttestationError: no trusted key signed this verdict.
+    """
     from gradekeeper.client import AttestationError, verify_job
     from gradekeeper.verdicts.model import verdict_document
 
@@ -378,7 +386,7 @@ def _verified(handle: JobHandle, job: dict[str, Any], keys: list[bytes]) -> None
         )
 
 
-async def _test_ids(client: GradingClient, job: dict[str, Any]) -> list[str] | None:
+async def test_ids(client: GradingClient, job: dict[str, Any]) -> list[str] | None:
     """The ids of a job's tests, from the suite's index; None if there is none that fits."""
     import gzip
     import io

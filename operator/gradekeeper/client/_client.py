@@ -350,6 +350,30 @@ class GradingClient:
                 return jobs
             params = {"limit": "500", "continue": more}
 
+    async def read_suite(self, name: str) -> Manifest:
+        """Return the GradingSuite of that name; raises NotFoundError if there is none."""
+        return await self._connection.request(
+            "GET",
+            f"/apis/{names.API_VERSION}/namespaces/{self.namespace}/{names.SUITES_PLURAL}/{name}",
+        )
+
+    async def read_events(self, uid: str) -> list[Manifest]:
+        """Return the Events about the object with that UID, in no order.
+
+        Raises:
+            ForbiddenError: Submitters need no right on events, and may have none.
+        """
+        found = await self._connection.request(
+            "GET",
+            f"/api/v1/namespaces/{self.namespace}/events",
+            params={"fieldSelector": f"involvedObject.uid={uid}"},
+        )
+        return [
+            event
+            for event in found.get("items") or []
+            if (event.get("involvedObject") or {}).get("uid") == uid
+        ]
+
     async def read_index(self, suite: str) -> bytes:
         """Return the compressed index of a suite (`index.json.gz`).
 
