@@ -68,7 +68,7 @@ class Profile:
 
 WRITABLE: Final = ("/scratch",)
 _NAMED_PLACES: Final = frozenset(
-    {"/", "/dev/mqueue", "/dev/shm", "/dev/termination-log", "/lane", "/tmp"}  # noqa: S108
+    {"/", "/dev", "/dev/mqueue", "/dev/shm", "/dev/termination-log", "/lane", "/tmp"}  # noqa: S108
 )
 """Places that a message may name; other names would be text of the lane."""
 _SHOWN: Final = 3
