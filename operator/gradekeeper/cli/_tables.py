@@ -66,8 +66,8 @@ def print_jobs(jobs: Sequence[Job]) -> None:
         print("No jobs.")
         return
     ordered = sorted(jobs, key=lambda job: str(job["metadata"]["name"]))
-    console = _console()
-    console.print(build_jobs_table(ordered, _now(), width=console.width))
+    target = console()
+    target.print(build_jobs_table(ordered, _now(), width=target.width))
 
 
 def print_job(job: Job, ids: Sequence[str] | None, *, verified: bool) -> None:
@@ -109,7 +109,7 @@ def print_job(job: Job, ids: Sequence[str] | None, *, verified: bool) -> None:
     outcomes = (verdict or {}).get("outcomes")
     if outcomes:
         print()
-        _console().print(build_tests_table(outcomes, ids))
+        console().print(build_tests_table(outcomes, ids))
 
 
 def build_tests_table(outcomes: str, ids: Sequence[str] | None) -> Table:
@@ -152,14 +152,14 @@ def print_local_tests(tests: Sequence[Mapping[str, Any]]) -> None:
                 Text(f"{test['seconds']:.2f}" if test["seconds"] else ""),
                 Text(plain(test["why"])),
             )
-    _console().print(table)
+    console().print(table)
 
 
 class LiveJobs:
     """A table that follows its jobs: redrawn on a terminal, else a line for each change."""
 
     def __init__(self) -> None:
-        self._console = _console()
+        self._console = console()
         self._live = (
             Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
         )
@@ -237,7 +237,8 @@ def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def _console() -> Console:
+def console() -> Console:
+    """The console that tables are printed on."""
     # What is not a terminal has no width: a pipe gets one line a row.
     width = None if sys.stdout.isatty() else _PIPE
     return Console(highlight=False, markup=False, emoji=False, width=width)

@@ -18,6 +18,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -272,6 +273,23 @@ class Connection:
                     raise
                 log.debug("%s %s: %s Again in %.2f s.", method, path, error, delay)
             await asyncio.sleep(delay)
+
+    async def clock_skew(self) -> float | None:
+        """Seconds by which the server's clock is ahead of this machine's; None if it tells none.
+
+        Exact to about a second: the server's date has no fractions.
+
+        Raises:
+            ApiError: As for `request`.
+        """
+        before = time.time()
+        async with self._answer("GET", "/version", None, None, {}, 30.0) as answer:
+            middle = (before + time.time()) / 2
+            try:
+                told = parsedate_to_datetime(answer.headers["date"])
+            except (KeyError, ValueError):
+                return None
+        return told.timestamp() + 0.5 - middle
 
     async def lines(
         self, path: str, params: Mapping[str, str], *, idle: float
