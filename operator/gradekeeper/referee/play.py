@@ -4,6 +4,7 @@ This is where a lane's lines are parsed. The child holds the expectations of its
 knows the lane only through three descriptors; it reports to the referee in `report`'s grammar.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -37,9 +38,8 @@ HOLD_RUN: Final = 0.25
 """in later tests of a run in which that happened,"""
 HOLD_TEST: Final = 0.05
 """and later in the same test."""
-SPOT_MIN: Final = 0.2
-SPOT_MAX: Final = 0.6
-"""Bounds of the random time for which one settled hold of a run is kept, listening."""
+KEPT_SHARE: Final = 2.0
+"""Of the case's time, for which held calls of a strict case may be kept beyond it, in all."""
 
 
 class Violation(Exception):
@@ -64,6 +64,9 @@ class Case:
         inputs: drawn when pinning.
         draw: position among the test's draws.
         expected: right transcripts; None when recording.
+        keep: seconds for which every held call is kept at least, settled or not. A case that is
+            played so is strict: code that lets time pass, instead of waiting for what it should
+            wait for, moves meanwhile.
     """
 
     number: int
@@ -71,6 +74,7 @@ class Case:
     inputs: dict[str, str]
     draw: int
     expected: Sequence[Transcript] | None
+    keep: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,12 @@ class Plan:
         cases: in order.
         start_seconds: for the process to say hello.
         test_seconds: for each case.
-        spot_check: whether one hold of this run is kept although it is settled.
         repeat: for the detail of local gradings.
     """
 
     cases: Sequence[Case]
     start_seconds: float
     test_seconds: float
-    spot_check: bool
     repeat: int
 
 
@@ -151,9 +153,16 @@ class Stream:
 
 
 class _CasePlay:
-    """One case from `case` to `done`."""
+    """One case from `case` to `done`.
 
-    def __init__(self, player: "Player", case: Case, *, spot: int) -> None:
+    Attributes:
+        tokens: every answer given -> the method that it answered.
+        transcript: what was heard.
+        span: longest time in seconds from the start of one hold to that of the next, or to the
+            end; 0 where nothing was held.
+    """
+
+    def __init__(self, player: "Player", case: Case) -> None:
         self._player = player
         self._case = case
         self._nonce = os.urandom(8).hex()
@@ -163,9 +172,11 @@ class _CasePlay:
         self._query: int | None = None
         self._asked: set[int] = set()
         self._hold_until = 0.0
+        self._asked_at: float | None = None
+        self._kept = 0.0
         self._fell_back = False
-        self._spot = spot
         self._elements = 0
+        self.span = 0.0
         self.tokens: dict[str, str] = {}
         self.transcript: Transcript = []
 
@@ -189,6 +200,7 @@ class _CasePlay:
             if event is not None and event.kind == observations.DONE:
                 if self._held:
                     raise Violation("done while a call is open")
+                self._end_span()
                 return
             # Also while the lane keeps talking: the deadline is not its to move.
             if time.monotonic() >= self._deadline:
@@ -208,6 +220,13 @@ class _CasePlay:
             self._note([event.kind, event.name, event.value], event.elements)
         else:
             raise Violation("hello again")
+
+    def _end_span(self) -> float:
+        """Returns the time."""
+        now = time.monotonic()
+        if self._asked_at is not None:
+            self.span = max(self.span, now - self._asked_at)
+        return now
 
     def _note(self, entry: list[Any], elements: int) -> None:
         self._elements += elements
@@ -243,7 +262,8 @@ class _CasePlay:
             seconds = HOLD_TEST
         elif self._player.fell_back:
             seconds = HOLD_RUN
-        self._hold_until = time.monotonic() + seconds
+        self._asked_at = self._end_span()
+        self._hold_until = self._asked_at + max(seconds, self._case.keep)
         self._player.send(observations.settle_line(self._query))
 
     def _settled(self, query: int) -> None:
@@ -251,15 +271,12 @@ class _CasePlay:
             raise Violation("settled without a query")
         if query != self._query or not self._held:
             return  # withdrawn while the answer was on its way
-        self._spot -= 1
-        if self._spot == 0:
-            self._listen()
+        if self._case.keep and self._asked_at is not None:
+            self._listen(self._asked_at + self._case.keep)
         self._release()
 
-    def _listen(self) -> None:
-        extra = SPOT_MIN + (SPOT_MAX - SPOT_MIN) * random_below(1 << 20) / (1 << 20)
-        self._deadline += extra
-        if not self._player.stream.is_quiet(time.monotonic() + extra):
+    def _listen(self, until: float) -> None:
+        if not self._player.stream.is_quiet(until):
             raise Lied("something moved after it was settled")
 
     def _fall_back(self) -> None:
@@ -268,6 +285,12 @@ class _CasePlay:
         self._release()
 
     def _release(self) -> None:
+        if self._case.keep and self._asked_at is not None:
+            kept = time.monotonic() - self._asked_at
+            self._kept += kept
+            self._deadline += kept
+            if self._kept > KEPT_SHARE * self._player.plan.test_seconds:
+                raise _Late
         self._query = None
         call, method, policy = self._held.pop(random_below(len(self._held)))
         self._answer(call, method, policy)
@@ -289,18 +312,6 @@ def policy_of(test: Test, method: str, nth: int) -> str:
     if policies is None:
         return "ok"
     return policies[min(nth, len(policies) - 1)]
-
-
-def expected_holds(case: Case) -> int:
-    """How many calls of a case are held if it behaves as pinned."""
-    counts: dict[str, int] = {}
-    holds = 0
-    for kind, name, *_ in (case.expected or [[]])[0]:
-        if kind == "call":
-            nth = counts.get(name, 0)
-            counts[name] = nth + 1
-            holds += policy_of(case.test, name, nth).startswith("hold")
-    return holds
 
 
 class Player:
@@ -342,13 +353,13 @@ class Player:
         """Play all cases, or up to the first that ends the run; reports as it goes."""
         if not self._greet():
             return
-        spot_case, spot = self._choose_spot()
         for case in self.plan.cases:
             self._began = time.monotonic()
             self._tell(Report(report.STARTED, case.number))
-            play = _CasePlay(self, case, spot=spot if case is spot_case else 0)
+            play = _CasePlay(self, case)
             outcome, cause, over = self._outcome(case, play)
-            self._tell(Report(report.OUTCOME, case.number, outcome, cause))
+            span_ms = math.ceil(play.span * 1000)
+            self._tell(Report(report.OUTCOME, case.number, outcome, cause, span_ms))
             if over:
                 return
         try:
@@ -367,14 +378,6 @@ class Player:
             self._tell(Report(report.ERRORS, text="no hello in time"))
             return False
         return True
-
-    def _choose_spot(self) -> tuple[Case | None, int]:
-        """The case and the hold in it, from 1, at which this run is spot-checked."""
-        held = [case for case in self.plan.cases if case.test.holds]
-        if not held or not self.plan.spot_check:
-            return None, 0
-        case = held[random_below(len(held))]
-        return case, 1 + random_below(max(1, expected_holds(case)))
 
     def _outcome(self, case: Case, play: _CasePlay) -> tuple[str, str, bool]:
         """Play and judge one case: outcome, cause, whether the run is over."""

@@ -4,7 +4,9 @@ A child parsed hostile bytes, so its report is parsed like a stranger's: lines o
 a letter and fields. Anything else is a dead child.
 
     S <case>                    the case starts
-    E <case> <outcome> <cause>  the case ended; cause is a short text of ours
+    E <case> <outcome> <ms> <cause>
+                                the case ended; so many milliseconds are the longest from one
+                                hold to the next, or to the end; cause is a short text of ours
     L <case> <cause>            the lane lied about being settled: tampering is proven
     D <text>                    the head of its error output, escaped
     Z                           every case was played
@@ -42,6 +44,7 @@ class Report:
     number: int = 0
     outcome: str = ""
     text: str = ""
+    span_ms: int = 0
 
 
 def encode_report(report: Report) -> bytes:
@@ -54,7 +57,7 @@ def encode_report(report: Report) -> bytes:
     if kind == STARTED or kind in (BUILT, BUILD_ERRORS):
         line = f"{kind} {report.number}"
     elif kind == OUTCOME:
-        line = f"{kind} {report.number} {report.outcome} {text}"
+        line = f"{kind} {report.number} {report.outcome} {report.span_ms} {text}"
     elif kind == LIED:
         line = f"{kind} {report.number} {text}"
     elif kind == PLAYED:
@@ -88,7 +91,8 @@ def parse_report(line: bytes) -> Report:
         return Report(kind, number)
     if kind == LIED:
         return Report(kind, number, text=rest)
-    outcome, _, cause = rest.partition(" ")
-    if kind == OUTCOME and outcome in OUTCOMES:
-        return Report(kind, number, outcome, cause)
+    outcome, _, rest = rest.partition(" ")
+    span, _, cause = rest.partition(" ")
+    if kind == OUTCOME and outcome in OUTCOMES and span.isdigit() and len(span) < 10:
+        return Report(kind, number, outcome, cause, int(span))
     raise ReportError("an unknown line")

@@ -24,7 +24,7 @@ from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.observations import MAX_RUN_BYTES
-from gradekeeper.referee.play import Case, Plan, play_in_child
+from gradekeeper.referee.play import KEPT_SHARE, Case, Plan, play_in_child
 from gradekeeper.referee.report import Report, ReportError, parse_report
 from gradekeeper.referee.result import (
     NODE_OVERLOADED,
@@ -38,6 +38,12 @@ START_SECONDS: Final = 30.0
 """For a process to start and to say hello."""
 GRACE_SECONDS: Final = 5.0
 """By how much a child may overrun a deadline that it keeps itself."""
+KEEP_FACTOR: Final = 1.5
+KEEP_EXTRA: Final = 0.05
+"""A strict case keeps held calls for its longest span so far, times the factor, and so much more
+(seconds)."""
+MAX_STRICT: Final = 6
+"""Strict plays of one test until one of them proves something."""
 CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
 
 
@@ -95,6 +101,7 @@ class Unit:
     since: float = 0.0
     until: float = 0.0
     excused: set[str] = field(default_factory=set)
+    strict: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -151,6 +158,7 @@ class Runs:
         self._judging = judging
         self._restarts: dict[object, int] = {}
         self._tampered: set[str] = set()
+        self._spans: dict[str, float] = {}
         self._active: dict[int, _Run] = {}
         self._started = time.monotonic()
 
@@ -207,14 +215,20 @@ class Runs:
         number = next(self._next_order)
         choices = [(test, self._choose(test, unit.draw)) for test in unit.left]
         cases = [
-            Case(position, test, dict(choice.inputs), choice.draw, choice.expected)
+            Case(
+                position,
+                test,
+                dict(choice.inputs),
+                choice.draw,
+                choice.expected,
+                self._keep(unit, test),
+            )
             for position, (test, choice) in enumerate(choices)
         ]
         plan = Plan(
             cases=cases,
             start_seconds=START_SECONDS,
             test_seconds=self._limits.test_timeout_seconds,
-            spot_check=self._judging,
             repeat=unit.repeat,
         )
         feed_r, feed_w = child.pipe()
@@ -294,7 +308,7 @@ class Runs:
             run.since = time.monotonic()
             run.progressed = True
         elif line.kind == report.OUTCOME and run.open and run.open.number == line.number:
-            self._decide(run, line.outcome, line.text)
+            self._decide(run, line.outcome, line.text, line.span_ms / 1000)
         elif line.kind == report.LIED and run.open and run.open.number == line.number:
             self._tampering(run.unit.group, line.text)
         elif line.kind == report.PLAYED and run.open is None:
@@ -302,11 +316,48 @@ class Runs:
         else:
             raise ReportError("out of place")
 
-    def _decide(self, run: _Run, outcome: str, cause: str) -> None:
+    def _is_strict(self, unit: Unit, test: Test) -> bool:
+        """Whether a pass counts only from a strict case: once a test, in its last repeat."""
+        return self._judging and test.holds and unit.repeat == unit.group.repeats - 1
+
+    def _keep(self, unit: Unit, test: Test) -> float:
+        """For how long a test's held calls are kept: longer than any span that was seen of it.
+
+        Calls that wait for nothing but time to pass arrive while the others are still held, and
+        so show the race that they hide. Who waits for the others is not disturbed. 0 where no
+        span is known yet, and in cases that are not strict.
+        """
+        span = self._spans.get(test.id)
+        if span is None or not self._is_strict(unit, test):
+            return 0.0
+        return KEEP_FACTOR * span + KEEP_EXTRA
+
+    def _proves(self, run: _Run, span: float) -> bool:
+        """Note the span of a case that passed; whether the pass counts.
+
+        One that must be strict does not if it was not, or if its call after a hold came so late
+        that it may have waited for a longer time than any before.
+        """
+        assert run.open is not None
+        test, keep = run.open.test, run.open.keep
+        before = self._spans.get(test.id, 0.0)
+        self._spans[test.id] = max(before, span)
+        if not self._is_strict(run.unit, test) or (0 < keep and span <= keep + before + KEEP_EXTRA):
+            return True
+        run.unit.strict[test.id] = run.unit.strict.get(test.id, 0) + 1
+        return False
+
+    def _decide(self, run: _Run, outcome: str, cause: str, span: float = 0.0) -> None:
         assert run.open is not None
         test = run.open.test
         now = time.monotonic()
-        if outcome == TIMED_OUT and self._excuse(run.unit, test.id, run.since, now):
+        proven = outcome != PASSED or self._proves(run, span)
+        if not proven and run.unit.strict[test.id] > MAX_STRICT:
+            outcome, cause, proven = TIMED_OUT, "it waits for longer each time", True
+        if not proven:
+            cause = "to be played strictly"
+            run.rerun = True
+        elif outcome == TIMED_OUT and self._excuse(run.unit, test.id, run.since, now):
             run.rerun = True
         else:
             if run.unit.group.name not in self._tampered:
@@ -320,6 +371,8 @@ class Runs:
             outcome=outcome,
             cause=cause,
             seconds=round(now - run.since, 3),
+            span=span,
+            keep=round(run.open.keep, 3),
         )
         run.open = None
 
@@ -368,8 +421,9 @@ class Runs:
         if now >= run.unit.until:
             cause = "the run's time was used up"
         elif run.open is not None:
-            # The child adds the time of a spot check to its own deadline.
-            if now > run.since + self._limits.test_timeout_seconds + GRACE_SECONDS:
+            # The child adds the time for which it keeps calls to its own deadline.
+            share = 1.0 + KEPT_SHARE if run.open.keep else 1.0
+            if now > run.since + share * self._limits.test_timeout_seconds + GRACE_SECONDS:
                 cause = "its time was used up"
         elif now > run.launched + START_SECONDS + GRACE_SECONDS and not run.progressed:
             cause = "it did not start"

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -79,7 +80,7 @@ def pipes():
                 pass
 
 
-def run(script, cases, *, seconds=5.0, spot=False, hello=True, exits=True):
+def run(script, cases, *, seconds=5.0, hello=True, exits=True):
     """Play; returns (outcome by case number, all reports, details)."""
     with pipes() as ((feed_r, feed_w), (out_r, out_w), (err_r, _), (control_r, control_w)):
         channel = Channel(
@@ -101,7 +102,7 @@ def run(script, cases, *, seconds=5.0, spot=False, hello=True, exits=True):
         thread = threading.Thread(target=body)
         thread.start()
         reports, details = [], []
-        plan = Plan(cases, start_seconds=seconds, test_seconds=seconds, spot_check=spot, repeat=0)
+        plan = Plan(cases, start_seconds=seconds, test_seconds=seconds, repeat=0)
         Player(plan, channel, reports.append, details.append).play()
         thread.join(10)
         lane.feed.close()
@@ -226,13 +227,50 @@ def test_without_settled_a_call_is_released_after_a_while(monkeypatch):
     assert ended == {0: "P"}
 
 
-def test_a_quiet_spot_check_passes(monkeypatch):
-    monkeypatch.setattr(p, "SPOT_MIN", 0.05)
-    monkeypatch.setattr(p, "SPOT_MAX", 0.06)
+@pytest.mark.parametrize("settle", [True, False], ids=["settled", "by the clock"])
+def test_a_strict_case_keeps_every_held_call(monkeypatch, settle):
+    monkeypatch.setattr(p, "HOLD_FIRST", 0.0)
+    monkeypatch.setattr(p, "HOLD_TEST", 0.0)
     started = time.monotonic()
-    ended, reports, _ = run(holding, [case(test=HOLD, expected=(HELD,))], spot=True)
+    strict = replace(case(test=HOLD, expected=(HELD,)), keep=0.06)
+    ended, reports, _ = run(lambda lane: holding(lane, settle=settle), [strict])
     assert ended == {0: "P"} and not [line for line in reports if line.kind == report.LIED]
-    assert time.monotonic() - started >= 0.05
+    assert time.monotonic() - started >= 2 * 0.06
+
+
+def test_keeping_calls_costs_the_case_no_time_but_has_an_end():
+    strict = replace(case(test=HOLD, expected=(HELD,)), keep=0.15)
+    assert run(holding, [strict], seconds=0.2)[0] == {0: "P"}
+
+    def script(lane):
+        lane.start()
+        lane.ask(1)
+        lane.say(type="settled", query=lane.hear("settle")["query"])
+
+    ended, _, _ = run(script, [replace(strict, keep=0.5)], seconds=0.2, exits=False)
+    assert ended == {0: "T"}
+
+
+def test_the_longest_span_from_hold_to_hold_is_told():
+    def script(lane):
+        lane.start()
+        lane.ask(1)
+        lane.say(type="settled", query=lane.hear("settle")["query"])
+        lane.hear("reply")
+        time.sleep(0.12)
+        lane.ask(2)
+        lane.say(type="settled", query=lane.hear("settle")["query"])
+        lane.hear("reply")
+        lane.done()
+        lane.start()
+        lane.obs()
+        lane.done()
+        lane.hear("bye")
+
+    started = time.monotonic()
+    _, reports, _ = run(script, [case(0, test=HOLD), case(1)])
+    spans = [line.span_ms for line in reports if line.kind == report.OUTCOME]
+    assert 120 <= spans[0] <= (time.monotonic() - started) * 1000 + 1 and spans[1] == 0
 
 
 def test_whoever_speaks_after_settled_has_lied():
@@ -243,8 +281,8 @@ def test_whoever_speaks_after_settled_has_lied():
         lane.say(type="settled", query=query)
         lane.ask(2)
 
-    one_hold = [["call", "pay", []]]
-    ended, reports, _ = run(script, [case(test=HOLD, expected=(one_hold,))], spot=True)
+    strict = replace(case(test=HOLD, expected=([["call", "pay", []]],)), keep=0.5)
+    ended, reports, _ = run(script, [strict])
     assert ended == {0: "V"}
     assert [line.kind for line in reports] == ["S", "L", "E"]
 
@@ -285,7 +323,7 @@ def test_settled_from_before_an_answer_is_read_does_not_count():
         lane.hear("bye")
 
     expected = [["obs", "k", "$log#1"], ["call", "log", []], ["call", "pay", []]]
-    ended, reports, _ = run(script, [case(test=HOLD, expected=(expected,))], spot=True)
+    ended, reports, _ = run(script, [replace(case(test=HOLD, expected=(expected,)), keep=0.05)])
     assert ended == {0: "P"}
     assert report.LIED not in {line.kind for line in reports}
 
@@ -390,11 +428,3 @@ def test_without_hello_nothing_starts(first):
 
     ended, reports, _ = run(script, [case()], hello=False)
     assert ended == {} and [line.kind for line in reports] == ["D"]
-
-
-def test_held_calls_are_counted_from_the_pins():
-    test = hidden(pay=["ok", "hold"], book=["hold-refuse"])
-    pinned = [["call", "pay", []]] * 3 + [["call", "book", []], ["call", "other", []]]
-    assert p.expected_holds(case(test=test, expected=(pinned,))) == 3
-    assert [p.policy_of(test, "pay", n) for n in range(3)] == ["ok", "hold", "hold"]
-    assert p.policy_of(test, "unknown", 0) == "ok"
