@@ -95,7 +95,8 @@ class Channel:
                 data = self._take()
                 if data:
                     return data
-            if not ready and deadline is not None and time.monotonic() >= deadline:
+            # Whatever else is ready: a flood of errors must not move the deadline.
+            if deadline is not None and time.monotonic() >= deadline:
                 return None
 
     def finish_errors(self) -> bytes:

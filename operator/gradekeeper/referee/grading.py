@@ -62,6 +62,9 @@ CONNECT_SECONDS: Final = 60.0
 """For laned to connect; its container may start later than the referee's."""
 PROBE_SECONDS: Final = 20.0
 INTAKE_SECONDS: Final = 60.0
+INTAKE_CPU_SECONDS: Final = 8
+"""Reached before `INTAKE_SECONDS` even on the fifth of a processor that a referee may have: an
+archive that takes too long to unpack is refused, it does not make the referee fail."""
 BUILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=60, file_mib=32)
 
 
@@ -267,7 +270,9 @@ class _Grading:
             return f"{taken.files} {taken.size} {taken.skipped}"
 
         bounds = child.Bounds(
-            memory_mib=64, cpu_seconds=30, file_mib=rules.max_bytes // child.MIB + 1
+            memory_mib=48,
+            cpu_seconds=INTAKE_CPU_SECONDS,
+            file_mib=rules.max_bytes // child.MIB + 1,
         )
         files, size, skipped = child.run_bounded(work, bounds, INTAKE_SECONDS).split(" ")
         self._log.event("intake", files=int(files), bytes=int(size), skipped=int(skipped))

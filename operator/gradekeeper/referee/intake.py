@@ -399,13 +399,15 @@ def _decimal(text: bytes) -> int:
 def _pax(body: bytes) -> dict[bytes, bytes]:
     """Parse records of the form "<length> <key>=<value>" and a newline."""
     found: dict[bytes, bytes] = {}
-    while body:
-        length, mark, _ = body.partition(b" ")
-        size = _decimal(length) if mark else 0
-        record = body[len(length) + 1 : size]
+    at = 0
+    while at < len(body):
+        # By position: a copy of the rest for each record would take quadratic time.
+        blank = body.find(b" ", at, at + 21)
+        size = _decimal(body[at:blank]) if blank > at else 0
+        record = body[blank + 1 : at + size]
         key, equals, value = record.partition(b"=")
-        if size > len(body) or size <= len(length) + 1 or not equals or record[-1:] != b"\n":
+        if at + size > len(body) or at + size <= blank + 1 or not equals or record[-1:] != b"\n":
             raise _malformed()
         found[key] = value[:-1]
-        body = body[size:]
+        at += size
     return found
