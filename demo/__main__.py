@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-
-from rich.console import Console
-from rich.table import Table
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from demo import images, jobs, local, stage
 from demo.cases import SUITE, build_cases
@@ -55,49 +54,61 @@ def grade_all(cluster: Cluster) -> list[Outcome]:
 
 def print_outcomes(outcomes: list[Outcome]) -> None:
     """The final table."""
-    table = Table(title="gradekeeper demo", title_justify="left")
-    for title in ("job", "submission", "decision", "reason"):
-        table.add_column(title, no_wrap=True)
-    for title in ("passed", "attempts", "seconds"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("verified", no_wrap=True)
+    rows = [("JOB", "SUBMISSION", "DECISION", "REASON", "PASSED", "TRIES", "SECONDS", "VERIFIED")]
     for outcome in outcomes:
         case = outcome.applied.case
-        tests = outcome.verdict.get("tests") or {}
-        table.add_row(
-            case.name,
-            case.about,
-            outcome.verdict["decision"],
-            outcome.verdict["reason"],
-            f"{tests.get('passed', '-')}/{tests.get('total', '-')}",
-            str(len(outcome.attempts)),
-            seconds_of(outcome),
-            "yes" if outcome.verified == 0 else "NO",
+        verdict = outcome.verdict
+        rows.append(
+            (
+                case.name,
+                case.about,
+                verdict["decision"],
+                verdict["reason"],
+                passed_of(verdict),
+                str(len(outcome.attempts)),
+                seconds_of(outcome),
+                "yes" if outcome.verified == 0 else "NO",
+            )
         )
-    Console(width=max(Console().width, 150)).print(table)
+    print_table(rows, numbers={4, 5, 6})
 
 
 def print_local(outcomes: list[LocalOutcome]) -> None:
     """The final table of the demo without a cluster."""
-    table = Table(title="gradekeeper demo, local and unsigned", title_justify="left")
-    for title in ("submission", "about", "decision", "reason"):
-        table.add_column(title, no_wrap=True)
-    for title in ("passed", "seconds"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("as expected", no_wrap=True)
+    rows = [("SUBMISSION", "ABOUT", "DECISION", "REASON", "PASSED", "SECONDS", "AS EXPECTED")]
     for outcome in outcomes:
         verdict = outcome.document["verdict"]
-        tests = verdict.get("tests") or {}
-        table.add_row(
-            outcome.case.name,
-            outcome.case.about,
-            verdict["decision"],
-            verdict["reason"],
-            f"{tests.get('passed', '-')}/{tests.get('total', '-')}",
-            f"{outcome.seconds:.1f}",
-            "NO" if outcome.complaints() else "yes",
+        rows.append(
+            (
+                outcome.case.name,
+                outcome.case.about,
+                verdict["decision"],
+                verdict["reason"],
+                passed_of(verdict),
+                f"{outcome.seconds:.1f}",
+                "NO" if outcome.complaints() else "yes",
+            )
         )
-    Console(width=max(Console().width, 150)).print(table)
+    print_table(rows, numbers={4, 5})
+
+
+def passed_of(verdict: Mapping[str, Any]) -> str:
+    """How many tests passed, of how many."""
+    tests = verdict.get("tests") or {}
+    return f"{tests.get('passed', '-')}/{tests.get('total', '-')}"
+
+
+def print_table(rows: Sequence[tuple[str, ...]], *, numbers: Collection[int]) -> None:
+    """Columns in plain text, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sys.stdout.write("\n")
+    for row in rows:
+        cells = [
+            cell.rjust(widths[at]) if at in numbers else cell.ljust(widths[at])
+            for at, cell in enumerate(row)
+        ]
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    sys.stdout.write("\n")
 
 
 def run_local() -> int:
