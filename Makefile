@@ -75,16 +75,16 @@ demo: ## ten submissions, from a cluster to verified verdicts; LOCAL=1: without 
 	@$(PYTHON) tests/steps.py --title "make demo" setup lanes $(DEMO_STEPS)
 
 demo-local: # the part of the demo that needs no cluster
-	$(PY) -m demo local
+	$(PY) -m demo.local
 
 demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: test lint unit lanes-test referee suites contract crd chart e2e bench
+.PHONY: test lint unit lanes-test referee suites contract crd chart e2e isolation fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs and e2e on a real cluster
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
-	  lint unit contract chart referee suites cluster-up crd e2e
+	  lint unit contract chart referee suites cluster-up crd e2e isolation
 
 lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
@@ -95,8 +95,8 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml assets/suites
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
 
-unit: ## pure parts
-	$(PYTEST) tests/unit
+unit: ## pure parts, and a few seconds of each fuzzer
+	$(PYTEST) tests/unit tests/fuzz
 
 contract: ## the operator's real kopf against a fake API server
 	$(PYTEST) tests/contract
@@ -115,6 +115,16 @@ crd: ## the CRDs' rules on the real API server
 
 e2e: images ## the demo's jobs and what they may not do, on the cluster
 	$(PYTEST) tests/e2e
+
+isolation: images ## each hardening of a grading Pod switched off: nothing is graded then
+	$(PYTEST) tests/isolation
+
+FUZZ_WORK = $(BUILD)/fuzz
+fuzz: SECONDS = 60
+fuzz: TARGETS =
+fuzz: PACKAGES += clang libclang-rt-dev
+fuzz: setup ## every fuzzer for SECONDS=60, one after another; TARGETS="archive laned" for some
+	$(PY) tests/fuzz/campaign.py --seconds $(SECONDS) --work $(FUZZ_WORK) $(TARGETS)
 
 bench: setup lanes cluster-up images ## latency, churn and where the time of a grading goes
 	$(PY) tests/bench/bench.py --out $(BUILD)/bench

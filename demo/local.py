@@ -1,5 +1,7 @@
 """The demo without a cluster: the jobs that depend on a submission alone, by the local engine.
 
+    python -m demo.local     # what `make demo LOCAL=1` runs
+
 The same submissions and the same expectations as on the cluster, graded by `gradekeeper grade
 --local`. What only a cluster does is left out: a claim of something that was never sent, a lost
 Pod, signatures.
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from demo.cases import SUITE, SUITE_DIR, Case, build_cases
-from demo.commands import BUILD, Command, DemoError, run
+from demo.commands import BUILD, ROOT, Command, DemoError, run
 from gradekeeper.suites.check import judge_expectation
 from gradekeeper.suites.trees import build_submission
 
@@ -51,6 +53,23 @@ class LocalOutcome:
             outcomes=verdict.get("outcomes"),
             ids=[test["id"] for test in self.document["tests"]],
         )
+
+    def row(self) -> tuple[str, ...]:
+        """Its line of the table."""
+        verdict = self.document["verdict"]
+        tests = verdict.get("tests") or {}
+        return (
+            self.case.name,
+            self.case.about,
+            verdict["decision"],
+            verdict["reason"],
+            f"{tests.get('passed', '-')}/{tests.get('total', '-')}",
+            f"{self.seconds:.1f}",
+            "NO" if self.complaints() else "yes",
+        )
+
+
+TITLES = ("SUBMISSION", "ABOUT", "DECISION", "REASON", "PASSED", "SECONDS", "AS EXPECTED")
 
 
 def local_cases() -> list[Case]:
@@ -87,3 +106,44 @@ def grade_case(case: Case, bundle: Path) -> LocalOutcome:
     if done.returncode not in (0, UNJUDGED):
         raise DemoError(f"{case.name} was not graded: {done.stderr.strip()}")
     return LocalOutcome(case, json.loads(done.stdout), time.monotonic() - started)
+
+
+def print_local(outcomes: list[LocalOutcome]) -> None:
+    """The final table."""
+    rows = [TITLES, *(outcome.row() for outcome in outcomes)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sys.stdout.write("\nlocal and unsigned\n")
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    sys.stdout.write("\n")
+
+
+def main() -> int:
+    """Entry point; returns the exit status."""
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        sys.stdout.write(f"[{time.monotonic() - started:6.1f} s] {text}\n")
+        sys.stdout.flush()
+
+    try:
+        outcomes = grade_locally(say)
+    except DemoError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    print_local(outcomes)
+    wrong = [f"{one.case.name}: {text}" for one in outcomes for text in one.complaints()]
+    sys.stderr.writelines(f"error: {line}\n" for line in wrong)
+    if not wrong:
+        folder = OUT.relative_to(ROOT)
+        say(f"the results are in {folder}/; try")
+        sys.stdout.write(
+            f"  .venv/bin/gradekeeper grade --local {folder}/half-fix.tar.gz"
+            f" --suite {folder}/{SUITE}\n"
+        )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

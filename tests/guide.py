@@ -2,7 +2,7 @@
 
 A file is a fenced block after a line that is nothing but its path in backticks and a colon. In
 `console` blocks a line with `$ ` is a command; the lines below it must begin lines of its output,
-white space aside. `sh` blocks need a cluster or a registry: their options are checked, nothing runs.
+white space aside. `sh` blocks need a cluster or a registry: options are checked, nothing runs.
 """
 
 from __future__ import annotations

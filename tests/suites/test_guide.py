@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from guide import ROOT, cluster_commands, console_steps, run_step, shown_files
 from typer.testing import CliRunner
 
 from gradekeeper.cli.main import app
 from gradekeeper.referee.local import LocalLane
+from guide import ROOT, cluster_commands, console_steps, run_step, shown_files
 
 GUIDE = ROOT / "docs" / "write-a-suite.md"
 TINY = Path("docs/examples/tiny")

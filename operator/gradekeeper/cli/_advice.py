@@ -114,7 +114,7 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
         f"Drain nodes when no gradings run, and give nodes room. {_DROP}",
     ),
     Reason.POD_PREEMPTED: Advice(
-        "A Pod of a higher priority needed the place.",
+        "The scheduler removed the running Pod, since one of a higher priority needed its place.",
         f"Give grading Pods a node pool or a priority of their own. {_DROP}",
     ),
     Reason.POD_LOST: Advice(

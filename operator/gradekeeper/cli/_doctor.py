@@ -229,11 +229,16 @@ class _Examination:
 
     async def _namespace(self, space: str) -> list[Check]:
         core, grading = f"/api/v1/namespaces/{space}", "/apis/gradekeeper.dev/v1alpha1"
-        self._suites[space] = await self._get(f"{grading}/namespaces/{space}/gradingsuites")
-        labels = await self._get(core)
-        policies = await self._get(f"/apis/networking.k8s.io/v1/namespaces/{space}/networkpolicies")
-        dry_run = await self._send("POST", f"{core}/pods", _pod(space), {"dryRun": "All"})
-        rights = {right: await self._may(space, *right) for right in _checks.SUBMITTER_RIGHTS}
+        self._suites[space], labels, policies, dry_run = await asyncio.gather(
+            self._get(f"{grading}/namespaces/{space}/gradingsuites"),
+            self._get(core),
+            self._get(f"/apis/networking.k8s.io/v1/namespaces/{space}/networkpolicies"),
+            self._send("POST", f"{core}/pods", _pod(space), {"dryRun": "All"}),
+        )
+        allowed = await asyncio.gather(
+            *(self._may(space, *right) for right in _checks.SUBMITTER_RIGHTS)
+        )
+        rights = dict(zip(_checks.SUBMITTER_RIGHTS, allowed, strict=True))
         return [
             _checks.check_namespace(space, labels),
             _checks.check_policies(space, policies),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guide import ROOT, console_steps, run_step
-
 from contract.stand_in import StandIn, graded
 from gradekeeper.verdicts.signing import SigningKey, generate_key
+from guide import ROOT, console_steps, run_step
 
 GUIDE = ROOT / "docs" / "keys.md"
 JOB = {
