@@ -310,7 +310,16 @@ def test_restarts_are_bounded(bundle, lane):
     source = _in_static("Runtime.getRuntime().halt(0);")
     grading = grade(bundle, lane, submission(Account=source))
     assert outcomes(grading) == "XXXPPP"
-    assert len([e for e in events(grading, "run_ended") if e["group"] == "till"]) <= 5
+    # Three restarts, and one for each test that ended both repeats at the same time.
+    assert len([e for e in events(grading, "run_ended") if e["group"] == "till"]) <= 2 + 3 + 3
+
+
+def test_a_hang_in_two_repeats_costs_one_restart(bundle, lane):
+    # In the first two tests of three; of three restarts each repeat needs two.
+    hang = "if (amount.compareTo(balance) > 0) { while (true) { } }"
+    source = ACCOUNT.replace("        if (amount.signum()", hang + "        if (amount.signum()")
+    grading = grade(bundle, lane, submission(Account=source), testTimeoutSeconds="2")
+    assert outcomes(grading) == "TTPPPP"
 
 
 LYING = """

@@ -27,6 +27,7 @@ from gradekeeper.referee.observations import MAX_RUN_BYTES
 from gradekeeper.referee.play import KEPT_SHARE, Case, Plan, play_in_child
 from gradekeeper.referee.report import Report, ReportError, parse_report
 from gradekeeper.referee.result import (
+    FAILED,
     NODE_OVERLOADED,
     NOT_RUN,
     PASSED,
@@ -360,6 +361,9 @@ class Runs:
         elif outcome == TIMED_OUT and self._excuse(run.unit, test.id, run.since, now):
             run.rerun = True
         else:
+            # Repeats that run side by side end at the same test: that is one failure, not two.
+            ends = outcome not in (PASSED, FAILED)
+            run.rerun = run.rerun or (ends and self._ledger.has_failed(test.id))
             if run.unit.group.name not in self._tampered:
                 self._ledger.enter(test.id, outcome)
             run.unit.left.remove(test)
