@@ -244,7 +244,8 @@ def translate(method: str, path: str, status: int, content: bytes) -> ClusterErr
     text = f"{method} {path}: {status} {reason} {message[:300]}".rstrip()
     if status == 429 or (status >= 500 and reason == "TooManyRequests"):
         return Throttled(text, status=status, reason=reason)
-    if status == 403 and "exceeded quota" in message:
+    # The second: a quota so new that nobody has counted yet; it passes like a full one.
+    if status == 403 and ("exceeded quota" in message or "status unknown for quota" in message):
         return QuotaExceeded(text, status=status, reason=reason)
     kinds: dict[int, type[ClusterError]] = {
         400: Invalid,

@@ -44,6 +44,8 @@ async def a_cluster(answer: Answer) -> AsyncIterator[tuple[Cluster, list[Asked]]
         (400, {}, Invalid),
         (403, {"message": "pods is forbidden"}, Forbidden),
         (403, {"message": 'pods "x" is forbidden: exceeded quota: q'}, QuotaExceeded),
+        (403, {"message": 'pods "x" is forbidden: status unknown for quota: q'}, QuotaExceeded),
+        (403, {"message": 'pods "x" is forbidden: failed quota: q: must specify'}, Forbidden),
         (404, {}, NotFound),
         (409, {"reason": "AlreadyExists"}, Conflict),
         (410, {}, Gone),
