@@ -89,6 +89,8 @@ class FrameReader:
                 if len(self._held) > MAX_HEADER:
                     raise FrameError("a line is too long")
                 return None
+            if len(line) > MAX_HEADER:
+                raise FrameError("a line is too long")
             self._held = rest
             end = self._line(line)
             if end is not None:

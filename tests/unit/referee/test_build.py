@@ -54,6 +54,13 @@ def test_few_class_files_in_too_many_folders():
     assert placed == deep[: MAX_FOLDERS // 491]
 
 
+@pytest.mark.parametrize("step", [1, 700, 5_000])
+def test_a_long_line_is_refused_however_it_is_cut(step):
+    stream = frame("d/" * 600 + "A.class") + b"OK 1\n"
+    with pytest.raises(FrameError, match="a line is too long"):
+        read(*(stream[at : at + step] for at in range(0, len(stream), step)))
+
+
 def test_errors_are_an_answer():
     assert read(b"ERRORS 3\n") == (("ERRORS", 3), {})
 
