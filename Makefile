@@ -81,7 +81,7 @@ demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: test lint unit lanes-test referee suites contract crd chart e2e isolation fuzz bench
+.PHONY: test lint unit lanes-test referee suites contract crd chart e2e matrix isolation fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs and e2e on a real cluster
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
 	  lint unit contract chart referee suites cluster-up crd e2e isolation
@@ -115,6 +115,9 @@ crd: ## the CRDs' rules on the real API server
 
 e2e: images ## the demo's jobs and what they may not do, on the cluster
 	$(PYTEST) tests/e2e
+
+matrix: images ## what may befall the platform: nothing of it becomes a score; the table at the end
+	$(PYTEST) -p no:randomly tests/matrix
 
 isolation: images ## each hardening of a grading Pod switched off: nothing is graded then
 	$(PYTEST) tests/isolation

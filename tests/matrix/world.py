@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,8 @@ class Row:
     reason: str
     waited: str
     seconds: float
+    times: Mapping[str, float] = field(default_factory=dict)
+    """What the referee of the last attempt measured, to tell a slow machine from a slow design."""
 
 
 @dataclass
@@ -273,7 +276,15 @@ class World:
         taken = time.monotonic() - job.submitted
         waited = ", ".join(job.waited)
         self.rows.append(
-            Row(case, on_record, verdict["decision"], verdict["reason"], waited, taken)
+            Row(
+                case,
+                on_record,
+                verdict["decision"],
+                verdict["reason"],
+                waited,
+                taken,
+                self.times_of(job, len(on_record)),
+            )
         )
         assert on_record == tuple(attempts)
         assert (verdict["decision"], verdict["reason"]) == (decision, reason)
@@ -298,6 +309,15 @@ class World:
         assert predicate["issuer"]["installation"] == ISSUER
         self.check_history(job)
         return predicate
+
+    def times_of(self, job: Job, attempt: int) -> dict[str, float]:
+        """The times in an attempt's result, as far as one was seen."""
+        for versions in self.witness.history[PODS].values():
+            for pod in versions if versions[0]["metadata"]["name"] == job.pod(attempt) else []:
+                ended = container(pod, names.REFEREE).get("state", {}).get("terminated", {})
+                with contextlib.suppress(ValueError, KeyError):
+                    return dict(json.loads(ended.get("message", ""))["times"])
+        return {}
 
     def note(self, case: str, reason: str, started: float) -> None:
         """Write the row of something that was no job: one attempt, no verdict."""
