@@ -8,11 +8,10 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from demo import images, jobs, local, stage
+from demo import images, jobs, stage
 from demo.cases import SUITE, build_cases
 from demo.commands import ROOT, Cluster, DemoError
 from demo.jobs import Outcome
-from demo.local import LocalOutcome
 from gradekeeper.api.status import GradingJobStatus
 
 FOLLOW_SECONDS = 900.0
@@ -73,60 +72,6 @@ def print_outcomes(outcomes: list[Outcome]) -> None:
     print_table(rows, numbers={4, 5, 6})
 
 
-def print_local(outcomes: list[LocalOutcome]) -> None:
-    """The final table of the demo without a cluster."""
-    rows = [("SUBMISSION", "ABOUT", "DECISION", "REASON", "PASSED", "SECONDS", "AS EXPECTED")]
-    for outcome in outcomes:
-        verdict = outcome.document["verdict"]
-        rows.append(
-            (
-                outcome.case.name,
-                outcome.case.about,
-                verdict["decision"],
-                verdict["reason"],
-                passed_of(verdict),
-                f"{outcome.seconds:.1f}",
-                "NO" if outcome.complaints() else "yes",
-            )
-        )
-    print_table(rows, numbers={4, 5})
-
-
-def passed_of(verdict: Mapping[str, Any]) -> str:
-    """How many tests passed, of how many."""
-    tests = verdict.get("tests") or {}
-    return f"{tests.get('passed', '-')}/{tests.get('total', '-')}"
-
-
-def print_table(rows: Sequence[tuple[str, ...]], *, numbers: Collection[int]) -> None:
-    """Columns in plain text, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sys.stdout.write("\n")
-    for row in rows:
-        cells = [
-            cell.rjust(widths[at]) if at in numbers else cell.ljust(widths[at])
-            for at, cell in enumerate(row)
-        ]
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
-    sys.stdout.write("\n")
-
-
-def run_local() -> int:
-    """Grade the cases without a cluster; returns the exit status."""
-    outcomes = local.grade_locally(say)
-    print_local(outcomes)
-    wrong = [f"{one.case.name}: {text}" for one in outcomes for text in one.complaints()]
-    sys.stderr.writelines(f"error: {line}\n" for line in wrong)
-    if not wrong:
-        folder = local.OUT.relative_to(ROOT)
-        say(f"the results are in {folder}/; try")
-        sys.stdout.write(
-            f"  .venv/bin/gradekeeper grade --local {folder}/half-fix.tar.gz"
-            f" --suite {folder}/{SUITE}\n"
-        )
-    return 1 if wrong else 0
-
-
 def seconds_of(outcome: Outcome) -> str:
     """From admission to verdict."""
     status = GradingJobStatus.model_validate(outcome.job["status"])
@@ -142,11 +87,9 @@ def say(text: str) -> None:
 def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("step", choices=["images", "install", "run", "local"])
+    parser.add_argument("step", choices=["images", "install", "run"])
     step = parser.parse_args().step
     try:
-        if step == "local":
-            return run_local()
         cluster = Cluster.find()
         if step == "images":
             images.build_all(cluster, say).save()

@@ -285,12 +285,8 @@ def check_policies(namespace: str, seen: Seen) -> Check:
 
 
 def _denies_all(spec: Mapping[str, Any]) -> bool:
-    selector = spec.get("podSelector") or {}
-    return (
-        not any(selector.values())
-        and {"Ingress", "Egress"} <= set(spec.get("policyTypes") or ())
-        and not _allows(spec)
-    )
+    everybody = not any((spec.get("podSelector") or {}).values())
+    return everybody and {"Ingress", "Egress"} <= set(spec.get("policyTypes") or ())
 
 
 def _allows(spec: Mapping[str, Any]) -> bool:
