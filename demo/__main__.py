@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from demo import images, jobs, stage
 from demo.cases import SUITE, build_cases
 from demo.commands import ROOT, Cluster, DemoError
 from demo.jobs import Outcome
+from demo.tables import passed_of, print_table
 from gradekeeper.api.status import GradingJobStatus
 
 FOLLOW_SECONDS = 900.0

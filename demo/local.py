@@ -19,6 +19,7 @@ from typing import Any
 
 from demo.cases import SUITE, SUITE_DIR, Case, build_cases
 from demo.commands import BUILD, ROOT, Command, DemoError, run
+from demo.tables import passed_of, print_table
 from gradekeeper.suites.check import judge_expectation
 from gradekeeper.suites.trees import build_submission
 
@@ -57,13 +58,12 @@ class LocalOutcome:
     def row(self) -> tuple[str, ...]:
         """Its line of the table."""
         verdict = self.document["verdict"]
-        tests = verdict.get("tests") or {}
         return (
             self.case.name,
             self.case.about,
             verdict["decision"],
             verdict["reason"],
-            f"{tests.get('passed', '-')}/{tests.get('total', '-')}",
+            passed_of(verdict),
             f"{self.seconds:.1f}",
             "NO" if self.complaints() else "yes",
         )
@@ -110,13 +110,8 @@ def grade_case(case: Case, bundle: Path) -> LocalOutcome:
 
 def print_local(outcomes: list[LocalOutcome]) -> None:
     """The final table."""
-    rows = [TITLES, *(outcome.row() for outcome in outcomes)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sys.stdout.write("\nlocal and unsigned\n")
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
-    sys.stdout.write("\n")
+    print_table([TITLES, *(outcome.row() for outcome in outcomes)], numbers={4, 5})
 
 
 def main() -> int:
