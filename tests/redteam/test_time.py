@@ -51,3 +51,28 @@ def test_a_right_lock_may_be_slow(bundle, lane):
     )
     assert slow != ACCOUNT
     assert outcomes(grade(bundle, lane, submission(Account=slow))) == "PPPPPP"
+
+
+def test_a_wait_for_a_lock_that_has_an_end_costs_only_its_own_tests(bundle, lane):
+    lock = "new java.util.concurrent.locks.ReentrantLock()"
+    code = (
+        "try { if (!L.tryLock(100, java.util.concurrent.TimeUnit.MILLISECONDS))"
+        ' throw new IllegalStateException("busy"); }'
+        " catch (InterruptedException e) { throw new IllegalStateException(e); } try {"
+    )
+    source = ACCOUNT.replace("public synchronized", "public").replace(
+        "        if (amount.signum()", code + "        if (amount.signum()"
+    )
+    source = source.replace("        return receipt;", "return receipt; } finally { L.unlock(); }")
+    source = source.replace(
+        "public Account(",
+        f"private final java.util.concurrent.locks.ReentrantLock L = {lock}; public Account(",
+    )
+    assert outcomes(grade(bundle, lane, submission(Account=source)))[1:] == "PPPPP"
+
+
+def test_endless_errors_cost_nothing(bundle, lane):
+    flood = """static { Thread t = new Thread(() -> { byte[] b = new byte[1 << 16];
+        while (true) System.err.write(b, 0, b.length); }); t.setDaemon(true); t.start(); }"""
+    source = ACCOUNT.replace("public class Account {", "public class Account { " + flood)
+    assert outcomes(grade(bundle, lane, submission(Account=source))) == "PPPPPP"

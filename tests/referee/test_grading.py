@@ -383,10 +383,12 @@ public class Account {
 """
 
 
-def test_a_lie_about_being_settled_fails_the_whole_group(bundle, lane):
+def test_a_lie_about_being_settled_fails_what_rests_on_it(bundle, lane):
     grading = grade(bundle, lane, submission(Account=LYING))
-    assert outcomes(grading) == "VVVPPP"
-    assert events(grading, "tampering")
+    found = outcomes(grading)
+    # "F" where a busy machine let the race show before the strict run.
+    assert found[0] in "VF" and found[1:] == "PPPPP"
+    assert bool(events(grading, "tampering")) == (found[0] == "V")
 
 
 SEARCH = """
