@@ -726,6 +726,7 @@ class Engine:
                 attempt=plan.failed.number,
                 reason=plan.failed.reason,
                 node=plan.failed.node_name,
+                why=plan.why,
             )
             self._note(job, "Warning", plan.failed.reason, plan.failed.message, plan.failed.number)
         if plan.settlement is not None:

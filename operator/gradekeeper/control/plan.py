@@ -234,6 +234,8 @@ class Plan:
         requeue_after: seconds until the time alone may change the plan, or None.
         slot: what to do with the job's slot.
         failed: the attempt that this plan records as failed, for logs and Events.
+        why: what exactly was found wrong with that attempt, for the operator's log alone: it may
+            quote the kubelet, or a Pod that somebody else made.
     """
 
     before: tuple[Action, ...] = ()
@@ -243,6 +245,7 @@ class Plan:
     requeue_after: float | None = None
     slot: Slot = Slot.RELEASE
     failed: Attempt | None = None
+    why: str = ""
 
 
 NOTHING = Plan()
@@ -408,14 +411,17 @@ class _Planner:
     # -- with a Pod -------------------------------------------------------------------------------
 
     def _with_pod(self, number: int, pod: Pod, suite: FrozenSuite) -> Plan:
+        rejected_pod = Reason.POD_CREATION_REJECTED
         if not _is_ours(pod, self.job.meta.uid):
-            return self._fail(number, Reason.POD_CREATION_REJECTED, None, suite)
+            why = "The Pod of this name does not belong to the job."
+            return self._fail(number, rejected_pod, None, suite, why)
         probe = probe_of(pod.manifest)
         if probe is None:
-            return self._fail(number, Reason.POD_CREATION_REJECTED, pod, suite)
+            why = "The Pod does not say what its referee probes."
+            return self._fail(number, rejected_pod, pod, suite, why)
         expected = self._build(number, suite, probe)
-        if pod_mismatch(expected, pod.manifest) is not None:
-            return self._fail(number, Reason.POD_CREATION_REJECTED, pod, suite)
+        if (mismatch := pod_mismatch(expected, pod.manifest)) is not None:
+            return self._fail(number, rejected_pod, pod, suite, mismatch)
         outcome = classify_pod(
             pod.manifest,
             expected=expected_attempt(self.job.spec, number, suite, self.building.settings),
@@ -424,8 +430,8 @@ class _Planner:
         match outcome:
             case PodFinished(result=result):
                 return self._finish(number, pod, suite, probe, result)
-            case PodFailed(reason=reason):
-                return self._fail(number, reason, pod, suite)
+            case PodFailed(reason=reason, message=message):
+                return self._fail(number, reason, pod, suite, message)
             case PodPending() | PodRunning():
                 return self._progress(number, pod, suite, probe, outcome)
 
@@ -440,7 +446,8 @@ class _Planner:
         left = self._deadline_in(pod)
         if not self.serving.may_vouch(probe.address, probe.port):
             # It was told to try an address where nobody can have listened: it cannot end well.
-            return self._fail(number, Reason.ISOLATION_NOT_ENFORCED, pod, suite)
+            why = f"Nobody can have served {probe.address}:{probe.port} when it was probed."
+            return self._fail(number, Reason.ISOLATION_NOT_ENFORCED, pod, suite, why)
         running = isinstance(outcome, PodRunning)
         if not running and not self._recorded(number):
             age = (self.now - pod.meta.created).total_seconds()
@@ -475,7 +482,8 @@ class _Planner:
         # Where no isolation was observed nothing passed, and there is nothing to vouch for.
         hollow = result.isolation is None and verdict.passed == 0
         if isinstance(verdict, Graded) and not hollow and not self._is_vouched(probe, result):
-            return self._fail(number, Reason.ISOLATION_NOT_ENFORCED, pod, suite)
+            why = f"Nobody vouches that {probe.address}:{probe.port} was served when it was probed."
+            return self._fail(number, Reason.ISOLATION_NOT_ENFORCED, pod, suite, why)
         isolation = None
         if result.isolation is not None:
             qos = str((pod.manifest.get("status") or {}).get("qosClass", ""))
@@ -516,12 +524,17 @@ class _Planner:
         return self._settle(settlement, self._attempt(number, owned, Reason.CANCELLED), owned)
 
     def _fail(
-        self, number: int, reason: Reason, pod: Pod | None, suite: FrozenSuite | None
+        self,
+        number: int,
+        reason: Reason,
+        pod: Pod | None,
+        suite: FrozenSuite | None,
+        why: str = "",
     ) -> Plan:
         attempt = self._attempt(number, pod, reason)
         if reason in FINAL_AT_ONCE or number > self.job.spec.retry_limit:
             settlement = Settlement(unjudged(reason), suite)
-            return replace(self._settle(settlement, attempt, pod), failed=attempt)
+            return replace(self._settle(settlement, attempt, pod), failed=attempt, why=why)
         conditions = self._condition(
             ConditionType.STARTED, "False", ProgressReason.RETRYING, self.job.status.conditions
         )
@@ -531,7 +544,7 @@ class _Planner:
             **self._places(pod, suite),
         )
         deletions = () if pod is None else self._deletions((pod,), self.now)
-        return Plan(status=status, after=deletions, requeue_after=0.0, failed=attempt)
+        return Plan(status=status, after=deletions, requeue_after=0.0, failed=attempt, why=why)
 
     def _settle(
         self, settlement: Settlement, attempt: Attempt | None = None, pod: Pod | None = None

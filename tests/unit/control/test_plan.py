@@ -253,6 +253,7 @@ def test_another_owners_pod_is_refused_and_left_alone() -> None:
     scene.pods[FIRST_POD]["metadata"]["ownerReferences"][0]["uid"] = "somebody-else"
     plan = scene.plan()
     assert plan.failed is not None and plan.failed.reason == "PodCreationRejected"
+    assert plan.why == "The Pod of this name does not belong to the job."
     assert plan.after == ()
 
 
@@ -262,6 +263,8 @@ def test_a_pod_with_one_more_container_is_refused() -> None:
     plan = scene.plan()
     assert plan.settlement is None
     assert plan.failed is not None and plan.failed.reason == "PodCreationRejected"
+    assert "'helper'" in plan.why
+    assert "helper" not in plan.failed.message
 
 
 def test_a_probe_that_nobody_vouches_for_grades_nothing() -> None:
