@@ -403,11 +403,12 @@ def _pax(body: bytes) -> dict[bytes, bytes]:
     while at < len(body):
         # By position: a copy of the rest for each record would take quadratic time.
         blank = body.find(b" ", at, at + 21)
-        size = _decimal(body[at:blank]) if blank > at else 0
-        record = body[blank + 1 : at + size]
+        end = at + _decimal(body[at:blank]) if blank > at else 0
+        record = body[blank + 1 : end]
         key, equals, value = record.partition(b"=")
-        if at + size > len(body) or at + size <= blank + 1 or not equals or record[-1:] != b"\n":
+        # Past the blank: each round gets further, whatever the length says.
+        if not at < blank < end <= len(body) or not equals or record[-1:] != b"\n":
             raise _malformed()
         found[key] = value[:-1]
-        at += size
+        at = end
     return found

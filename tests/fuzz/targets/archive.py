@@ -22,7 +22,7 @@ RULES = SubmissionRules(
     include=("src/**/*.java", "*.java"),
     exclude=("**/hidden/**",),
     max_files=5,
-    max_bytes=16 * 1024,
+    max_bytes=4096,
 )
 _BLOCK = 512
 
@@ -37,6 +37,13 @@ def tar(*members: tuple[str, bytes, dict[str, object]], form: int = tarfile.PAX_
                 setattr(info, key, value)
             archive.addfile(info, io.BytesIO(content))
     return buffer.getvalue().rstrip(b"\0") + bytes(1024)
+
+
+def pax(body: bytes) -> bytes:
+    """A pax header of any body, before a plain file."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, len(body)
+    return info.tobuf() + body + bytes(-len(body) % _BLOCK) + PLAIN
 
 
 LONG = "src/" + "long/" * 30 + "A.java"
@@ -59,9 +66,14 @@ TARS = {
         ("src/l.java", b"over", {}),
     ),
     "names": tar(("../A.java", b"1", {}), ("/A.java", b"2", {}), ("./A.java", b"3", {})),
+    "climbs": tar(("src/../../A.java", b"1", {}), ("src/../../../tmp/A.java", b"2", {})),
+    "large": tar(("src/A.java", b"a" * 3000, {}), ("src/B.java", b"b" * 3000, {})),
+    "many": tar(*((f"src/{number}.java", b"", {}) for number in range(7))),
     "in-its-place": tar(("src/A.java", b"1", {}), ("src/A.java/B.java", b"2", {})),
     "twice": tar(("A.java", b"first", {}), ("A.java", b"2nd", {})),
     "base256": tar(("A.java", b"x", {"uid": 2**40}), form=tarfile.GNU_FORMAT),
+    "pax-lost": pax(b"11 a=12345\n" + b"x" * 30),
+    "pax-path": pax(b"30 path=src/../../../../A.java\n"),
     "deep": tar(("src/" + "d/" * 40 + "A.java", b"x", {})),
 }
 SEEDS = {

@@ -18,6 +18,7 @@ from gradekeeper.verdicts.signing import (
     attestation_from_envelope,
     envelope_from_attestation,
 )
+from gradekeeper.verdicts.statement import STATEMENT_TYPE, SUITE_TYPE, VERDICT_TYPE
 from gradekeeper.verdicts.verify import Verification, VerificationFailed, verify_verdict
 from unit.verdicts.samples import digest, statement
 
@@ -41,10 +42,18 @@ REJECTED = {
     "tests": {"total": 2, "passed": 0, "failed": 2},
     "outcomes": "NN",
 }
+OTHER = payload(UNJUDGED, test_ids=None)
 UNSIGNED = {"payload": "", "payloadType": PAYLOAD_TYPE, "signatures": []}
 SEEDS = {
     "envelope": b"\x00" + ENVELOPE,
     "stranger": b"\x00" + STRANGER.sign(SIGNED),
+    "stranger-else": b"\x00" + STRANGER.sign(payload(UNJUDGED, test_ids=None)),
+    "changed": b"\x00"
+    + json.dumps(
+        {**json.loads(ENVELOPE), "payload": json.loads(STRANGER.sign(OTHER))["payload"]}
+    ).encode(),
+    "another-statement": b"\x01"
+    + json.dumps({**statement(), "predicateType": SUITE_TYPE}).encode(),
     "no-signature": b"\x00" + json.dumps(UNSIGNED).encode(),
     "signed": b"\x01" + SIGNED,
     "unjudged": b"\x01" + payload(UNJUDGED, test_ids=None),
@@ -77,7 +86,7 @@ def run(data: bytes) -> None:
             check(verify_verdict(envelope, [KEY.public_pem], **expected))
         except VerificationFailed as error:
             require(0 < len(str(error)) < 1_000, "an unreadable sentence")
-            continue
+            return
         if kind != b"\x01":
             signed = base64.b64decode(json.loads(envelope)["payload"])
             require(signed in (SIGNED,), "a forged verdict")
@@ -86,6 +95,8 @@ def run(data: bytes) -> None:
 def check(verified: Verification) -> None:
     """What any verdict that holds must say."""
     verdict = verified.verdict
+    require(verified.statement["predicateType"] == VERDICT_TYPE, "another kind of statement")
+    require(verified.statement["_type"] == STATEMENT_TYPE, "no statement")
     if isinstance(verdict, Unjudged):
         require(not hasattr(verdict, "outcomes"), "an unjudged verdict has outcomes")
         return

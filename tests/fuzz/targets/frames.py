@@ -20,6 +20,7 @@ def frame(path: str, content: bytes = MAGIC) -> bytes:
 
 SEEDS = {
     "two": frame("a/B.class", MAGIC + b"\nOK 9\n") + frame("a/B$C.class") + b"OK 2\n",
+    "twice": frame("a/B.class") + frame("a/B.class") + b"OK 2\n",
     "errors": b"ERRORS 3\n",
     "reserved": frame("drivers/Desk.class") + b"OK 1\n",
     "not-a-class": frame("A.class", b"nothing") + b"OK 1\n",

@@ -71,6 +71,10 @@ SEEDS = {
     "packed": b"\x02" + PACKED,
     "two-members": b"\x02" + PACKED + PACKED,
     "bomb": b"\x02" + gzip.compress(bytes(4 << 20), mtime=0),
+    "test-twice": b"\x01"
+    + json.dumps({**INDEX, "tasks": {"": ["a", "a"]}, "discriminating": {"": []}}).encode(),
+    "no-such-task": b"\x01" + json.dumps({**INDEX, "discriminating": {"b": [0]}}).encode(),
+    "no-such-test": b"\x01" + json.dumps({**INDEX, "discriminating": {"": [2]}}).encode(),
     "no-tests": b"\x01" + json.dumps({**INDEX, "tasks": {"": []}}).encode(),
     "signed": b"\x03" + STATEMENT,
 }

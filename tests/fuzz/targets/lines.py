@@ -11,7 +11,7 @@ from gradekeeper.referee.observations import LineError, parse_event
 from gradekeeper.referee.report import ReportError, encode_report, parse_report
 from gradekeeper.referee.strictjson import encode_canonical
 
-MAX_LEN = 8192
+MAX_LEN = 32 * 1024
 TOKENS = {f"tk_{digit * 16}": method for digit, method in zip("0123", "aabb", strict=True)}
 RULES = (
     Rules(),
@@ -34,6 +34,17 @@ VALUES: dict[str, object] = {
     "record": {"t": "Money", "f": {"cents": {"t": "dec", "v": "1.0"}, "t": "x"}},
     "opaque": {"t": "opaque", "c": "java.lang.Object"},
 }
+WRONG: dict[str, object] = {
+    "many": [None] * 4_001,
+    "deep": json.loads("[" * 20 + "]" * 20),
+    "map-of-nothing": {"t": "map", "v": 1},
+    "map-of-one": {"t": "map", "v": [["a"]]},
+    "int-of-nothing": {"t": "int", "v": "01"},
+    "dec-of-nothing": {"t": "dec", "v": "1.E"},
+    "number": 12,
+    "record-of-list": {"t": "Money", "f": []},
+    "no-tag": {"v": "1"},
+}
 SEEDS = {
     "hello": line("hello", protocol=1),
     "threw": line("obs", key="k", threw="java.lang.IllegalStateException"),
@@ -41,6 +52,7 @@ SEEDS = {
     "settled": line("settled", query=123456789),
     "done": line("done"),
     **{f"obs-{name}": line("obs", key="k", value=value) for name, value in VALUES.items()},
+    **{f"wrong-{name}": line("obs", key="k", value=value) for name, value in WRONG.items()},
     "report-case": b"E 3 P ",
     "report-text": b"D it failed",
     "report-end": b"Z",

@@ -44,11 +44,20 @@ RIGHT: dict[str, Any] = {
     "denied": {**DENIED, "i386": "KILLED", "x32": "KILLED"},
 }
 FREE = {"groups", "uid_map", "gid_map", "shm_bytes", "pid", "pids_visible", "denied", *CLOSED}
+WRONG: dict[type, object] = {int: 3, str: "1", list: ["/scratch", "/tmp"], dict: {}}
 SEEDS = {
     "right": json.dumps(RIGHT).encode(),
     "root": json.dumps({**RIGHT, "uid": 0, "writable": ["/", "/a\\u00e4"]}).encode(),
     "types": json.dumps({**RIGHT, "groups": None, "denied": [], "pids_visible": {}}).encode(),
     "nothing": b"{}",
+    **{
+        f"wrong-{name}": json.dumps({**RIGHT, name: WRONG.get(type(value), not value)}).encode()
+        for name, value in RIGHT.items()
+    },
+    **{
+        f"open-{call}": json.dumps({**RIGHT, "denied": {**DENIED, call: "EINVAL"}}).encode()
+        for call in ("socket_inet", "clone3")
+    },
 }
 WORDS = [
     *(f'"{name}":'.encode() for name in RIGHT),

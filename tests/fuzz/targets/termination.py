@@ -102,6 +102,19 @@ SEEDS = {
     + text(decision="Rejected", reason="SubmissionTooLarge", outcomes="NN", isolation=None),
     "unjudged": b"\x00"
     + text(decision="Unjudged", reason="RefereeFailed", outcomes=..., suite="", submission=""),
+    **{
+        f"another-{name}": b"\x00" + text(**{name: value})
+        for name, value in {
+            "nonce": "n2",
+            "attempt": 2,
+            "suite": SUBMISSION,
+            "submission": SUITE,
+            "task": "one",
+            "outcomes": "PPP",
+            "isolation": {"network": "reachable", "userNamespace": True},
+        }.items()
+    },
+    "shared-users": b"\x00" + text(isolation={"network": "denied", "userNamespace": False}),
     "truncated": b"\x00" + text()[:200],
     "status": b"\x01" + json.dumps(status(GOOD)).encode(),
     "evicted": b"\x01"

@@ -220,6 +220,21 @@ def test_a_huge_pax_header_is_malformed(tmp_path):
     assert refusal(tmp_path, gzip.compress(info.tobuf())) == result.SUBMISSION_MALFORMED
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "rest",
+    [b"x" * 30, b"30", b" ", b"0 k=v\n", b"2 k=v\n", b"99 k=v\n", b"6 k=vv", b"5 kvv\n"],
+    ids=str,
+)
+def test_a_pax_header_ends_wherever_its_records_lead(tmp_path, rest):
+    """After a right record, one that says nothing of where the next one is."""
+    body = b"11 a=12345\n" + rest
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, len(body)
+    data = header.tobuf() + body.ljust(512, b"\0") + tar(member(A))
+    assert refusal(tmp_path, gzip.compress(data)) == result.SUBMISSION_MALFORMED
+
+
 def test_members_of_gzip_are_one_stream(tmp_path):
     data = tar(member(A, b"x" * 900))
     assert take(tmp_path, gzip.compress(data[:600]) + gzip.compress(data[600:]))
