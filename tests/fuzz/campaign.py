@@ -240,14 +240,15 @@ def keep(work: Path, name: str, bound: int) -> int:
     merged = work / "merged" / name
     shutil.rmtree(merged, ignore_errors=True)
     merged.mkdir(parents=True)
-    command = [sys.executable, "-m", "fuzz.engine", name]
-    if name == PARSER:
-        command = [str(build_parser(work))]
+    itself = work / f"engine-{name}"
+    itself.write_text(f'#!/bin/sh\nexec {sys.executable} -m fuzz.engine {name} "$@"\n')
+    itself.chmod(0o755)
+    command = [str(build_parser(work) if name == PARSER else itself)]
     path = os.pathsep.join([str(ROOT / "operator"), str(ROOT / "tests"), str(ROOT)])
     subprocess.run(
         [*command, "-merge=1", *options[:-2], str(merged), str(growing), options[-1]],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "GRADEKEEPER_FUZZ_ENGINE": str(itself)},
         check=True,
         timeout=600,
         capture_output=True,
@@ -278,16 +279,17 @@ def main(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     chosen = options.targets or list(NAMES)
-    options.work.mkdir(parents=True, exist_ok=True)
+    work = options.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
     if options.keep is not None:
         for name in chosen:
             if name != REAL:
-                print(name, keep(options.work, name, options.keep))
+                print(name, keep(work, name, options.keep))
         return 0
     results = []
     for name in chosen:
         print(f"{name}: {options.seconds} s", flush=True)
-        results.append(fuzz(options.work, name, options.seconds))
+        results.append(fuzz(work, name, options.seconds))
     show(results)
     return 1 if any(one.finding for one in results) else 0
 

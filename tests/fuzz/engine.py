@@ -7,6 +7,7 @@ The campaign (`fuzz.campaign`) starts this once a target.
 
 from __future__ import annotations
 
+import os
 import sys
 
 import atheris
@@ -15,9 +16,14 @@ with atheris.instrument_imports(include=["gradekeeper"], enable_loader_override=
     from fuzz import targets
 
 
+ITSELF = "GRADEKEEPER_FUZZ_ENGINE"
+
+
 def main() -> None:
     """Fuzz until libFuzzer ends, which ends the process."""
     program, name, *options = sys.argv
+    # A merge starts itself again by this name, which has to be a program.
+    program = os.environ.get(ITSELF, program)
     with atheris.instrument_imports(include=["gradekeeper"], enable_loader_override=False):
         target = targets.load(name)
     atheris.Setup([program, *options], target.run)
