@@ -14,6 +14,7 @@ from .contexts import named_context, registry_name, render_digest_command, rende
 from .errors import ClusterError
 from .layout import Layout
 from .loading import full_name, load_archive, split_name
+from .oci import read_archive
 from .pipconfig import write_secrets
 from .progress import Progress
 
@@ -125,6 +126,14 @@ def _resolve_bases(
     return resolved
 
 
+def _holds(archive: Path, image_id: str) -> bool:
+    """Return whether an archive is that of an image (`sha256:…`, of its configuration)."""
+    try:
+        return read_archive(archive).image_id == image_id
+    except (OSError, ValueError):
+        return False
+
+
 def build_archive(
     layout: Layout,
     name: str,
@@ -157,6 +166,11 @@ def build_archive(
             pull=not uses_local_bases(os.environ),
         )
         run(command, limit=_BUILD_LIMIT, extra_env={"DOCKER_BUILDKIT": "1"})
+        if is_buildah(engine):
+            # Writing an archive takes longer than finding out that nothing has changed.
+            image_id = run([*engine, "images", "--quiet", "--no-trunc", name], limit=60).strip()
+            if _holds(archive, image_id):
+                return archive
         temporary = archive.with_name(f".{os.getpid()}.{archive.name}")
         try:
             if is_buildah(engine):
