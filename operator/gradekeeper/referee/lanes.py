@@ -156,6 +156,7 @@ class Lane:
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
         self._socket.setblocking(False)
+        self._gone = False
 
     def fileno(self) -> int:
         """For poll."""
@@ -215,6 +216,8 @@ class Lane:
             LaneGone: it hung up or broke the protocol.
         """
         events: list[LaneEvent] = []
+        if self._gone:
+            raise LaneGone("laned is gone")
         while True:
             try:
                 data = self._socket.recv(MAX_MESSAGE)
@@ -223,8 +226,10 @@ class Lane:
             except OSError:
                 raise LaneGone("laned is gone") from None
             if not data:
+                # For good: an empty datagram looks the same, and what is behind it is not heard.
+                self._gone = True
                 if events:
-                    return events  # the next call finds the end again
+                    return events
                 raise LaneGone("laned is gone")
             events.append(parse_message(data))
 

@@ -23,6 +23,7 @@ SEEDS = {
     ),
     "signal": HELLO + b"\xff" + strings("exit", id=999999, signal=9),
     "end": HELLO + b"\xff\xff" + EXIT,
+    "end-between": b"\xff".join([HELLO, b"", strings("swept", killed=3)]),
     "twice": EXIT + EXIT,
 }
 WORDS = [

@@ -100,6 +100,17 @@ def test_a_hang_up_is_a_lost_lane_after_what_it_said(pair):
         lane.kill(1)
 
 
+def test_nothing_is_heard_behind_an_empty_datagram(pair):
+    """It looks like the end, so it is: whether or not something came before it."""
+    lane, other = pair
+    for datagram in (b"exit\0id=3\0status=0\0", b"", b"swept\0killed=1\0"):
+        other.send(datagram)
+    assert [event.verb for event in lane.events()] == ["exit"]
+    for _ in range(2):
+        with pytest.raises(LaneGone):
+            lane.events()
+
+
 def test_silence_is_a_lost_lane(pair):
     lane, _ = pair
     with pytest.raises(LaneGone, match="did not say hello"):
