@@ -82,9 +82,9 @@ demo-run: # what is left to do once everything is there
 
 # --- checks ---------------------------------------------------------------------------------------
 .PHONY: test lint unit lanes-test referee suites contract crd chart e2e matrix isolation fuzz bench
-test: ## everything: lint, unit, contract, lanes, chart, CRDs and e2e on a real cluster
+test: ## everything: lint, unit, contract, lanes, chart, CRDs, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
-	  lint unit contract chart referee suites cluster-up crd e2e isolation
+	  lint unit contract chart referee suites cluster-up crd e2e isolation matrix
 
 lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
@@ -104,8 +104,8 @@ contract: ## the operator's real kopf against a fake API server
 chart: helm ## what the chart renders and refuses
 	HELM=$(HELM) $(PYTEST) tests/chart
 
-referee: lanes ## laned, the lane's kit and the referee against them
-	$(PYTEST) tests/lanes tests/referee
+referee: lanes ## laned, the lane's kit, the referee against them, and attacks on all three
+	$(PYTEST) tests/lanes tests/referee tests/redteam
 
 suites: lanes ## the suites' own checks, by the local engine
 	$(PYTEST) tests/suites
