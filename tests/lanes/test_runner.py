@@ -279,7 +279,7 @@ def test_inputs(cases: Runner) -> None:
         {"type": "obs", "key": "text", "value": "t\u00e9xt"},
         {"type": "obs", "key": "decimal", "value": decimal("1.50")},
         {"type": "obs", "key": "number", "value": integer("-7")},
-        {"type": "obs", "key": "missing", "threw": "java.lang.IllegalArgumentException"},
+        {"type": "obs", "key": "driver", "threw": "gradekeeper.kit.Desk$NoInput"},
         {"type": "obs", "key": "no number", "threw": "java.lang.NumberFormatException"},
     ]
 

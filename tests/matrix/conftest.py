@@ -54,6 +54,8 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     yield made
     witness.stop()
     api.close()
+    if not request.session.testsfailed:  # else its logs are worth a look
+        installation.uninstall(cluster)
 
 
 def until_ready(world: World, suite: str) -> None:

@@ -68,6 +68,11 @@ def install(cluster: Cluster, found: stage.Images) -> None:
         raise DemoError(f"{error}\n{logs[-4000:]}") from None
 
 
+def uninstall(cluster: Cluster) -> None:
+    """Remove the release; its namespaces and key stay, as after any uninstall."""
+    cluster.helm("uninstall", RELEASE, "--namespace", SYSTEM, "--wait", "--timeout", "60s")
+
+
 def build_suite(cluster: Cluster) -> tuple[Path, str]:
     """Build the matrix's suite: the benchmark's smallest one under a name of its own.
 

@@ -189,6 +189,13 @@ def agreed_transcripts(
                     f"{test_id}: gold does not reach the end of draw {place}:"
                     f" {run.outcome} {run.cause}".rstrip()
                 )
+            for kind, key, what, *_ in run.transcript:
+                if (kind, key) == ("threw", "driver"):
+                    raise PinError(
+                        f"{test_id}: the driver itself failed with {what}. Every submission would"
+                        " do the same and pass: check the test's `method`, that it is `public"
+                        " static void NAME(Desk desk)`, and the inputs that it reads."
+                    )
             if run.transcript not in different:
                 different.append(run.transcript)
         if not different or not different[0]:

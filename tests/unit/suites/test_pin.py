@@ -38,6 +38,10 @@ def test_runs_that_agree_are_one_expectation() -> None:
         (recording(ran(ONE), ran(None, "T")), "does not reach the end of draw 0: T it hung"),
         (recording(ran([])), "shows nothing at all"),
         (recording(ran(ONE), compiled=False), "does not compile"),
+        (
+            recording(ran([["threw", "driver", "java.lang.NoSuchMethodException"]])),
+            "the driver itself failed with java.lang.NoSuchMethodException",
+        ),
     ],
 )
 def test_gold_that_is_not_fit_to_be_an_expectation(seen: Recording, sentence: str) -> None:

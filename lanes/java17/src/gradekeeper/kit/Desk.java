@@ -13,6 +13,15 @@ import java.util.concurrent.Callable;
  * thread. After the case has ended, observations are dropped and calls of doubles fail.
  */
 public final class Desk {
+    /** The driver asked for an input that its case does not have. */
+    public static final class NoInput extends Error {
+        private static final long serialVersionUID = 1;
+
+        NoInput(String name) {
+            super("no input " + name);
+        }
+    }
+
     /** Thrown by a double whose call the referee refuses. */
     public static final class Refused extends RuntimeException {
         private static final long serialVersionUID = 1;
@@ -34,12 +43,12 @@ public final class Desk {
     /**
      * An input as it was drawn.
      *
-     * @throws IllegalArgumentException the case has no such input
+     * @throws NoInput the case has no such input
      */
     public String text(String name) {
         String value = current.inputs.get(name);
         if (value == null) {
-            throw new IllegalArgumentException("no input " + name);
+            throw new NoInput(name);
         }
         return value;
     }
@@ -66,7 +75,8 @@ public final class Desk {
         try {
             value = code.call();
         } catch (Throwable thrown) {
-            wire.observeThrown(current, key, thrown);
+            // The driver's own mistake must not pass for something that the code under test did.
+            wire.observeThrown(current, thrown instanceof NoInput ? "driver" : key, thrown);
             return;
         }
         see(key, value);
