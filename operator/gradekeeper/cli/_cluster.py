@@ -114,6 +114,7 @@ def submit(
             print(json.dumps(_handle_document(handle), indent=2, sort_keys=True))
         if not wait_for:
             return None
+        await _say_if_missing(client, suite)
         return await client.wait(handle, patience=patience, keep=not delete)
 
     judgement = run_with_client(main, keys, namespace, context, kubeconfig)
@@ -121,6 +122,22 @@ def submit(
         if out is not None:
             write_file(out, judgement.envelope)
         _print_judgement(judgement, as_json)
+
+
+async def _say_if_missing(client: GradingClient, suite: str) -> None:
+    """Tell whoever waits that there is no such suite: it may be a typing error, or come later."""
+    from gradekeeper.client import ForbiddenError, NotFoundError
+
+    try:
+        await client.read_suite(suite)
+    except NotFoundError:
+        typer.echo(
+            f"There is no suite {plain(suite)} in {client.namespace}; the job waits with"
+            " SuiteNotReady until there is one. To take it back: gradekeeper cancel JOB.",
+            err=True,
+        )
+    except ForbiddenError:
+        pass  # reading suites is no right that submitting needs
 
 
 def wait(

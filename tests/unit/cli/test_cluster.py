@@ -58,6 +58,10 @@ def job(cluster: Cluster, name: str, **spec: Any) -> dict[str, Any]:
     )
 
 
+def suite(cluster: Cluster, name: str) -> None:
+    cluster.create("gradingsuites", NS, {"metadata": {"name": name}, "spec": {}})
+
+
 # submit
 
 
@@ -115,6 +119,7 @@ def test_too_large_a_directory_is_submitted_as_a_claim_with_a_note(
 def test_submit_and_wait_verifies_and_writes_the_envelope(
     run: Run, cluster: Cluster, stand_in: StandIn, key: str, tmp_path: Path
 ) -> None:
+    suite(cluster, "s")
     cluster.answer = lambda job: stand_in.status(job, graded("PPF"))
     out = tmp_path / "v.json"
     result = run(
@@ -125,6 +130,16 @@ def test_submit_and_wait_verifies_and_writes_the_envelope(
     assert "Graded: 2 of 3 tests passed (Completed), signature verified" in result.stdout
     assert only_job(cluster), "the job is kept for `get` unless --delete is given"
     assert run("verify", str(out), "--key", key, "--nonce", "n").exit_code == 0
+
+
+def test_who_waits_is_told_that_there_is_no_such_suite(
+    run: Run, cluster: Cluster, stand_in: StandIn, key: str
+) -> None:
+    suite(cluster, "s")
+    cluster.answer = lambda job: stand_in.status(job, graded("P"))
+    result = run("submit", "builtin:gold", "--suite", "z", "--wait", "--key", key)
+    assert result.exit_code == 0
+    assert "There is no suite z in grading; the job waits with SuiteNotReady" in result.stderr
 
 
 def test_delete_removes_the_verified_job(
@@ -138,6 +153,7 @@ def test_delete_removes_the_verified_job(
 def test_unjudged_exits_3_and_writes_nothing(
     run: Run, cluster: Cluster, stand_in: StandIn, key: str, tmp_path: Path
 ) -> None:
+    suite(cluster, "s")
     cluster.answer = lambda job: stand_in.status(job, lost())
     out = tmp_path / "v.json"
     result = run(
