@@ -174,7 +174,7 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
     ),
     Reason.INVALID_JOB: Advice(
         "The job names a task or a parameter that this suite does not have, or a value that it does"
-        " not allow. No attempt was made.",
+        " not allow. That is neither the submission's fault nor the platform's.",
         f"Correct the task and the parameters, and submit with a new nonce. {_DROP}",
     ),
     Reason.CANCELLED: Advice(

@@ -234,9 +234,12 @@ def _fault(reason: str) -> str:
     from gradekeeper.api.reasons import Decision, Reason
 
     try:
-        decision = Reason(reason).decision
+        known = Reason(reason)
     except ValueError:
         return "a reason that this version does not know"
+    if known in (Reason.INVALID_JOB, Reason.CANCELLED):
+        return "the client's doing, not scored"
+    decision = known.decision
     return "the platform's fault, not scored" if decision is Decision.UNJUDGED else "scored"
 
 

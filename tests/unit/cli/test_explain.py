@@ -120,6 +120,12 @@ def test_each_attempt_is_told_with_whose_fault_it_was() -> None:
     assert found.evidence[-1] == "the verdict is signed (not verified here; give --key)"
 
 
+def test_an_invalid_job_is_not_the_platforms_fault() -> None:
+    status = {"attempts": [attempt(1, "InvalidJob", "No parameter a.")]}
+    text = "\n".join(told(build(status)).happened)
+    assert "with InvalidJob (the client's doing, not scored). No parameter a." in text
+
+
 def test_unjudged_shows_no_number_and_says_to_drop_it() -> None:
     verdict = {"decision": "Unjudged", "reason": "InvalidJob", "message": "No task x."}
     found = told(build({"verdict": verdict, "attestation": "eA=="}))
