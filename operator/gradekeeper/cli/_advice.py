@@ -183,7 +183,7 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
     ),
 }
 
-SUITE_TODO: Final[Mapping[SuiteReason, str]] = {
+SUITE_ADVICE: Final[Mapping[SuiteReason, str]] = {
     SuiteReason.PENDING: "Wait; if it stays so, the operator does not run (`gradekeeper doctor`).",
     SuiteReason.SIGNATURE_VERIFIED: "Nothing.",
     SuiteReason.SIGNATURE_INVALID: (

@@ -283,7 +283,7 @@ def _suite(name: str, suite: Mapping[str, Any] | None) -> tuple[list[str], list[
     """What is known of a suite that is not Ready, and what to do about that."""
     from gradekeeper.api.reasons import SuiteReason
     from gradekeeper.api.status import GradingSuiteStatus
-    from gradekeeper.cli._advice import SUITE_TODO
+    from gradekeeper.cli._advice import SUITE_ADVICE
 
     if suite is None:
         return [f"The suite {name} does not exist here, or you may not read it."], []
@@ -293,7 +293,7 @@ def _suite(name: str, suite: Mapping[str, Any] | None) -> tuple[list[str], list[
         f"The suite's {one.type} is {one.status} ({one.reason}): {one.message}" for one in unmet
     ]
     words = {reason.value: reason for reason in SuiteReason}
-    todo = [SUITE_TODO[words[one.reason]] for one in unmet if one.reason in words]
+    todo = [SUITE_ADVICE[words[one.reason]] for one in unmet if one.reason in words]
     return said or [f"The suite {name} has not been looked at yet."], todo[:1]
 
 

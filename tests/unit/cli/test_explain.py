@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from contract.stand_in import StandIn, condition, graded, lost
 from gradekeeper.api.reasons import Decision, Reason, SuiteReason, reasons_for
-from gradekeeper.cli._advice import ADVICE, SUITE_TODO
+from gradekeeper.cli._advice import ADVICE, SUITE_ADVICE
 from gradekeeper.cli._explain import Explanation, explain_job
 
 from .conftest import Cluster
@@ -39,7 +39,7 @@ def test_no_two_reasons_share_a_text() -> None:
 
 @pytest.mark.parametrize("reason", SuiteReason)
 def test_every_reason_of_a_suite_says_what_to_do(reason: SuiteReason) -> None:
-    assert SUITE_TODO[reason].endswith((".", ")."))
+    assert SUITE_ADVICE[reason].endswith((".", ")."))
 
 
 def build(status: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def test_a_suite_that_is_not_ready_is_explained_too() -> None:
     }
     found = told(job, suite=suite)
     assert "The suite's Verified is False (SignatureInvalid): Nobody we trust." in found.happened
-    assert found.todo == [SUITE_TODO[SuiteReason.SIGNATURE_INVALID]]
+    assert found.todo == [SUITE_ADVICE[SuiteReason.SIGNATURE_INVALID]]
     absent = told(job)
     assert "The suite billing does not exist here, or you may not read it." in absent.happened
     assert absent.todo == [ADVICE[Reason.SUITE_NOT_READY].todo]
