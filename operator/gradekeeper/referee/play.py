@@ -372,7 +372,7 @@ class Player:
         try:
             event = self.stream.next(time.monotonic() + self.plan.start_seconds)
         except (Violation, Ended) as error:
-            self._tell(Report(report.ERRORS, text=f"no hello: {error or 'it ended'}"))
+            self._tell(Report(report.ERRORS, text=f"no hello: {str(error) or 'it ended'}"))
             return False
         if event is None or event.kind != observations.HELLO:
             self._tell(Report(report.ERRORS, text="no hello in time"))

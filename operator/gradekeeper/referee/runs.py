@@ -278,6 +278,8 @@ class Runs:
             repeat=run.unit.repeat,
             **{name: value for name, value in event.fields.items() if name != "id"},
         )
+        if run.child_over:
+            return  # its pipes are closed, and their numbers may be another run's by now
         try:
             os.write(run.control, EXITED)
         except OSError:
