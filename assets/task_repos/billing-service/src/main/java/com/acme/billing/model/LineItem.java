@@ -18,8 +18,8 @@ public record LineItem(String description, long quantity, BigDecimal unitPrice) 
         }
     }
 
-    /** Returns quantity times unit price, rounded once, to whole cents. */
+    /** Returns quantity times unit price, in whole cents. */
     public BigDecimal total() {
-        return Money.round(unitPrice.multiply(BigDecimal.valueOf(quantity)));
+        return Money.round(unitPrice).multiply(BigDecimal.valueOf(quantity));
     }
 }
