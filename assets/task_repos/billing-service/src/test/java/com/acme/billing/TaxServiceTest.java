@@ -35,8 +35,7 @@ public final class TaxServiceTest {
     }
 
     @Test
-    public void aNewRateReplacesTheOldOne() {
-        service.calculateTax(BigDecimal.TEN, "north");
+    public void theRateRegisteredLastCounts() {
         service.registerRate(new TaxRate("north", new BigDecimal("0.10")));
         assertAmount("1.00", service.calculateTax(BigDecimal.TEN, "north"));
     }
