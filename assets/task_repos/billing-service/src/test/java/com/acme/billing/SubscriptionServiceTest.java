@@ -55,9 +55,4 @@ public final class SubscriptionServiceTest {
         assertThrows(BillingException.class,
             () -> service.prorate("sub-1", "team", LocalDate.of(2023, 5, 1)));
     }
-
-    @Test
-    public void periodCountsBothOfItsEnds() {
-        assertEquals(30L, subscriptions.require("sub-1").periodDays());
-    }
 }
