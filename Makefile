@@ -81,7 +81,7 @@ demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: test lint unit lanes-test referee suites contract crd chart e2e matrix isolation fuzz bench
+.PHONY: test lint unit lanes-test referee suites contract crd chart e2e matrix isolation mutants fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
 	  lint unit contract chart referee suites cluster-up crd e2e isolation matrix
@@ -121,6 +121,9 @@ matrix: images ## what may befall the platform: nothing of it becomes a score; t
 
 isolation: images ## each hardening of a grading Pod switched off: nothing is graded then
 	$(PYTEST) tests/isolation
+
+mutants: setup lanes ## break the code in many places: a test must turn red each time
+	PYTHONPATH=tests $(PY) -m mutants $(FLIPS)
 
 FUZZ_WORK = $(BUILD)/fuzz
 fuzz: SECONDS = 60

@@ -392,12 +392,12 @@ def test_error_output_is_drained_and_its_head_kept():
 
 
 def test_an_end_before_the_end_of_a_case():
+    """The pipe's other end stays open in this process, as in one that a run left behind."""
     ended, _, _ = run(scripted(lambda lane: lane.obs()), [case(), case(1)])
     assert ended == {0: "X"}
 
 
-def test_an_exit_is_the_end_though_the_output_stays_open_and_is_read_first():
-    """The pipe's other end stays open in this process, as in one that a run left behind."""
+def test_what_was_said_before_an_exit_is_read_first():
     ended, _, _ = run(scripted(ScriptedLane.obs, ScriptedLane.done), [case()])
     assert ended == {0: "P"}
 
