@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+
 from mutants.flips import FLIPS, Flip
 
 ROOT = Path(__file__).resolve().parents[2]
