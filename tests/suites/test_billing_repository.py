@@ -1,4 +1,4 @@
-"""The starting repository as an agent finds it: it builds, and one public test fails."""
+"""The starting repository as an agent finds it: it builds, and two public tests fail."""
 
 import re
 import shutil
@@ -29,11 +29,14 @@ def run_tests(repository: Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_one_public_test_fails_and_it_is_about_proration(tmp_path: Path) -> None:
+def test_two_of_ten_defects_show_in_public_tests(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY, tmp_path / "repo", ignore=shutil.ignore_patterns("build"))
     said = run_tests(tmp_path / "repo")
-    assert said.rstrip().endswith("16 passed, 1 failed")
-    assert re.findall(r"^FAIL (\w+)\.", said, re.MULTILINE) == ["SubscriptionServiceTest"]
+    assert said.rstrip().endswith("21 passed, 2 failed")
+    assert re.findall(r"^FAIL (\w+)\.", said, re.MULTILINE) == [
+        "DiscountServiceTest",
+        "SubscriptionServiceTest",
+    ]
 
 
 def test_gold_passes_the_public_tests(tmp_path: Path) -> None:
@@ -41,14 +44,17 @@ def test_gold_passes_the_public_tests(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    assert run_tests(tmp_path).rstrip().endswith("17 passed, 0 failed")
+    assert run_tests(tmp_path).rstrip().endswith("23 passed, 0 failed")
 
 
-def test_gold_repairs_the_three_services_and_nothing_else() -> None:
+def test_the_service_has_42_files_and_gold_repairs_nine_of_them() -> None:
     base, gold = read_tree(REPOSITORY), read_tree(BILLING / "submissions" / GOLD)
-    prefix = "src/main/java/com/acme/billing/service/"
+    prefix = "src/main/java/com/acme/billing/"
+    assert sum(name.startswith(prefix) for name in base) == 42
+    services = "Discount Invoice Payment Refund Subscription Tax UsageReport Webhook".split()
     assert sorted(gold) == [
-        f"{prefix}{name}.java" for name in ("RefundService", "SubscriptionService", "TaxService")
+        f"{prefix}model/LineItem.java",
+        *(f"{prefix}service/{name}Service.java" for name in services),
     ]
     assert all(base[name] != content for name, content in gold.items())
 
