@@ -1,14 +1,20 @@
 """`suite check`: prove that the suite's expectations tell right from wrong.
 
-Gold passes every pinned draw, null fails each draw of each discriminating test and passes
-everything else, every scenario fails exactly where `scenarios.yaml` says, and nothing that
-submitted code can see tells what is expected. All by the referee's own code, in a local lane.
+Gold passes every pinned draw, also while all processors are busy; null fails each draw of each
+discriminating test and passes everything else; what is gold but for one defect fails exactly that
+defect's tests; programs without behaviour pass nothing that discriminates; every scenario fails
+exactly where `scenarios.yaml` says; and nothing that submitted code can see tells what is expected.
+All by the referee's own code, in a local lane.
 """
 
+import contextlib
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,10 +24,26 @@ from gradekeeper.api.reasons import Decision, Reason
 from gradekeeper.referee.local import LocalGrading, LocalLane, grade_local
 from gradekeeper.referee.result import PASSED
 from gradekeeper.suites.bundle import Bundle, Pins, build_bundle, read_pins
+from gradekeeper.suites.defects import Defect, find_patch_problems, load_defects
 from gradekeeper.suites.definition import load_suite
-from gradekeeper.suites.trees import GOLD, NULL, Expectation, build_submission, load_scenarios
+from gradekeeper.suites.errors import DefinitionError
+from gradekeeper.suites.peers import PEERS
+from gradekeeper.suites.trees import (
+    GOLD,
+    NULL,
+    ONLY,
+    Expectation,
+    build_submission,
+    load_scenarios,
+    submission_tree,
+)
+
+DEFAULT_LOADED = 1
+"""Gradings of gold under load in a quick check."""
 
 _SHORTEST_SECRET = 5
+_BUSY = "while True: pass"
+_LANE, _DEFECTS, _SCENARIOS = "lane", "defects", "scenarios"
 Progress = Callable[[str], None]
 
 
@@ -30,11 +52,13 @@ class Checked:
     """One line of the report.
 
     Attributes:
-        name: `gold`, `null`, a scenario's name, or `lane` for what submitted code can see.
+        name: The submission; or `lane` for what submitted code can see, `defects` and `scenarios`
+            for what they claim without being run.
         draw: The pinned draw that was used; None for a random one.
         passed: How many tests passed, or None if none ran.
         problems: What is not as it must be; empty if all is well.
         seconds: How long it took.
+        loaded: Whether all processors were kept busy meanwhile.
     """
 
     name: str
@@ -42,6 +66,7 @@ class Checked:
     passed: int | None
     problems: tuple[str, ...]
     seconds: float
+    loaded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +151,67 @@ def find_leaks(bundle: Path, pins: Pins) -> list[str]:
     return leaks
 
 
+def find_defect_problems(
+    defects: Iterable[Defect], ids: Sequence[str], discriminating: Iterable[str]
+) -> list[str]:
+    """What a suite's defects say of its tests that cannot be, or leave out.
+
+    Args:
+        defects: All of the suite; none is no problem.
+        ids: Full ids of all tests.
+        discriminating: Those that null must fail.
+
+    Returns:
+        One sentence for each glob without a test, each test that null passes although a defect
+        claims it, and each discriminating test that no defect claims.
+    """
+    known = list(defects)
+    if not known:
+        return []
+    must = set(discriminating)
+    problems = []
+    claimed = set()
+    for defect in known:
+        for glob in defect.fails:
+            found = {test_id for test_id in ids if fnmatchcase(test_id, glob)}
+            claimed |= found
+            if not found:
+                problems.append(f"{defect.name}: {glob!r} matches no test")
+            problems += [
+                f"{defect.name} claims {test_id}, which does not discriminate"
+                for test_id in sorted(found - must)
+            ]
+    return problems + [
+        f"no defect claims {test_id}, which discriminates" for test_id in sorted(must - claimed)
+    ]
+
+
+def find_scenario_problems(
+    expectations: Mapping[str, Expectation], ids: Sequence[str]
+) -> list[str]:
+    """What scenarios say in vain: an exception from nothing, a glob that another one covers."""
+    problems = []
+    for name, expect in expectations.items():
+        matched = [{one for one in ids if fnmatchcase(one, glob)} for glob in expect.fails]
+        failing = set().union(*matched)
+        problems += [
+            f"{name}: except {glob!r} takes nothing out of what fails"
+            for glob in expect.except_
+            if not any(fnmatchcase(test_id, glob) for test_id in failing)
+        ]
+        for place, glob in enumerate(expect.fails):
+            others = set().union(*matched[:place], *matched[place + 1 :])
+            if matched[place] and matched[place] <= others:
+                problems.append(f"{name}: fails {glob!r} says nothing that another glob does not")
+    return problems
+
+
 def check(
     folder: Path | str,
     *,
     lane: LocalLane,
+    gold: int | None = None,
+    loaded: int = DEFAULT_LOADED,
     every_draw: bool = False,
     only: Sequence[str] = (),
     progress: Progress = lambda _: None,
@@ -139,73 +221,152 @@ def check(
     Args:
         folder: The suite folder, with pins.
         lane: Where the parts of a lane are on this machine.
-        every_draw: Run scenarios with every pinned draw, not with one at random. Gold and null
-            always run with every draw.
-        only: Names of submissions to run; empty: all.
+        gold: How often gold is graded; default: once with every pinned draw. It starts with those;
+            what is more takes draws at random.
+        loaded: How often gold is graded, with draws at random, while all processors are busy.
+        every_draw: Run defects, peers and scenarios with every pinned draw, not with one at
+            random. Null always runs with every draw.
+        only: Globs of submissions to run; empty: all, and what is checked without running.
         progress: Told what happens, one line at a time.
 
     Raises:
-        SuiteError: the suite cannot be built.
+        SuiteError: the suite cannot be built, or `only` names nothing.
         LocalError: the local engine failed; nothing was proven.
     """
     root = Path(folder)
     definition = load_suite(root)
     pins = read_pins(root, definition)
+    defects = load_defects(root)
     lines: list[Checked] = []
     with tempfile.TemporaryDirectory(prefix="gradekeeper-check-") as temporary:
         bundle = build_bundle(root, Path(temporary) / "bundle", kit=lane.kit)
+        index = json.loads(bundle.index)
+        draws = max(len(draws) for draws in pins.values())
+        plan = [
+            *_builtins(index, draws, draws if gold is None else gold, loaded),
+            *_others(root, defects, index, draws if every_draw else 0),
+        ]
+        names = dict.fromkeys(run.name for run in plan)
+        for glob in only:
+            if not any(fnmatchcase(name, glob) for name in names):
+                raise DefinitionError(f"no submission is called {glob!r}; there is: {list(names)}")
         if not only:
-            lines.append(Checked("lane", None, None, tuple(find_leaks(bundle.path, pins)), 0.0))
-        most = max(len(draws) for draws in pins.values())
-        for name, draw, expect, parameters in _plan(root, bundle, most, every_draw):
-            if only and name not in only:
+            lines += _unrun(root, bundle, pins, defects)
+        broken = {line.name for line in lines if line.problems}
+        for run in plan:
+            if only and not _among(run.name, only):
                 continue
-            progress(name if draw is None else f"{name}, draw {draw}")
-            lines.append(_run(root, bundle, lane, name, draw, expect, parameters))
+            if run.name.startswith(ONLY) and _DEFECTS in broken:
+                continue
+            progress(run.told)
+            lines.append(_run(root, bundle, lane, run))
     return CheckReport(bundle.digest, len(pins), tuple(lines))
 
 
-def _plan(
-    root: Path, bundle: Bundle, draws: int, every_draw: bool
-) -> Iterator[tuple[str, int | None, Expectation, Mapping[str, str]]]:
-    index = json.loads(bundle.index)
-    discriminating = {
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One grading of a check."""
+
+    name: str
+    draw: int | None
+    expect: Expectation
+    parameters: Mapping[str, str]
+    loaded: bool = False
+
+    @property
+    def told(self) -> str:
+        """The run in a word or two."""
+        draw = "" if self.draw is None else f", draw {self.draw}"
+        return self.name + draw + (", under load" if self.loaded else "")
+
+
+def _builtins(index: Any, draws: int, gold: int, loaded: int) -> Iterator[_Run]:
+    for number in range(gold):
+        yield _Run(GOLD, number if number < draws else None, Expectation(), {})
+    for _ in range(loaded):
+        yield _Run(GOLD, None, Expectation(), {}, loaded=True)
+    null = Expectation(fails=tuple(sorted(_discriminating(index))))
+    for draw in range(draws):
+        yield _Run(NULL, draw, null, {})
+
+
+def _others(root: Path, defects: Sequence[Defect], index: Any, draws: int) -> Iterator[_Run]:
+    every: Sequence[int | None] = range(draws) if draws else [None]
+    for defect in defects:
+        for draw in every:
+            yield _Run(f"{ONLY}{defect.name}", draw, Expectation(fails=defect.fails), {})
+    nothing = Expectation(fails=tuple(sorted(_discriminating(index))), others="any")
+    for peer in PEERS:
+        for draw in every:
+            yield _Run(peer, draw, nothing, {})
+    for scenario in load_scenarios(root):
+        judged = scenario.expect.reason == Reason.COMPLETED
+        for draw in every if judged else [None]:
+            yield _Run(scenario.name, draw, scenario.expect, scenario.parameters)
+
+
+def _discriminating(index: Any) -> set[str]:
+    return {
         index["tasks"][task][place]
         for task, places in index["discriminating"].items()
         for place in places
     }
-    null = Expectation(fails=tuple(sorted(discriminating)))
-    for draw in range(draws):
-        yield GOLD, draw, Expectation(), {}
-    for draw in range(draws):
-        yield NULL, draw, null, {}
-    for scenario in load_scenarios(root):
-        judged = scenario.expect.reason == Reason.COMPLETED
-        every = range(draws) if every_draw and judged else [None]
-        for one in every:
-            yield scenario.name, one, scenario.expect, scenario.parameters
 
 
-def _run(
-    root: Path,
-    bundle: Bundle,
-    lane: LocalLane,
-    name: str,
-    draw: int | None,
-    expect: Expectation,
-    parameters: Mapping[str, str],
-) -> Checked:
-    started = time.monotonic()
-    submission = name if name in (GOLD, NULL) else build_submission(root, name)
-    graded = {
-        task: grade_local(
-            bundle.path, submission, lane=lane, task=task, parameters=parameters, draw=draw
+def _unrun(root: Path, bundle: Bundle, pins: Pins, defects: Sequence[Defect]) -> Iterator[Checked]:
+    """What can be seen without a grading."""
+    definition = load_suite(root)
+    yield Checked(_LANE, None, None, tuple(find_leaks(bundle.path, pins)), 0.0)
+    if defects:
+        base, gold = (
+            {name: content for name, (content, _) in submission_tree(root, definition, on).items()}
+            for on in ([], [GOLD])
         )
-        for task in json.loads(bundle.index)["tasks"]
-    }
-    problems = _problems(expect, graded, json.loads(bundle.index)["tasks"])
+        found = find_patch_problems(base, gold, defects)
+        found += find_defect_problems(
+            defects, list(pins), _discriminating(json.loads(bundle.index))
+        )
+        yield Checked(_DEFECTS, None, None, tuple(found), 0.0)
+    expectations = {scenario.name: scenario.expect for scenario in load_scenarios(root)}
+    if expectations:
+        vain = find_scenario_problems(expectations, list(pins))
+        yield Checked(_SCENARIOS, None, None, tuple(vain), 0.0)
+
+
+def _run(root: Path, bundle: Bundle, lane: LocalLane, run: _Run) -> Checked:
+    submission = run.name if run.name in (GOLD, NULL) else build_submission(root, run.name)
+    tasks = json.loads(bundle.index)["tasks"]
+    started = time.monotonic()
+    with _busy() if run.loaded else contextlib.nullcontext():
+        graded = {
+            task: grade_local(
+                bundle.path,
+                submission,
+                lane=lane,
+                task=task,
+                parameters=run.parameters,
+                draw=run.draw,
+            )
+            for task in tasks
+        }
+    seconds = time.monotonic() - started
     passed = sum((one.result.outcomes or "").count(PASSED) for one in graded.values())
-    return Checked(name, draw, passed, tuple(problems), time.monotonic() - started)
+    problems = _problems(run.expect, graded, tasks)
+    return Checked(run.name, run.draw, passed, tuple(problems), seconds, run.loaded)
+
+
+@contextlib.contextmanager
+def _busy() -> Iterator[None]:
+    """Keep every processor that this process may use busy with something else."""
+    idlers = [
+        subprocess.Popen([sys.executable, "-I", "-S", "-c", _BUSY]) for _ in os.sched_getaffinity(0)
+    ]
+    try:
+        yield
+    finally:
+        for idler in idlers:
+            idler.kill()
+            idler.wait()
 
 
 def _problems(

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from gradekeeper.referee.local import LocalError, LocalLane
 from gradekeeper.suites.bundle import build_bundle, digest_of, load_bundle
-from gradekeeper.suites.check import CheckReport, check
+from gradekeeper.suites.check import DEFAULT_LOADED, CheckReport, check
 from gradekeeper.suites.definition import explain
 from gradekeeper.suites.errors import SuiteError
 from gradekeeper.suites.image import build_image, write_context
@@ -73,18 +73,31 @@ def pin_command(
 @app.command("check")
 def check_command(
     folder: Folder,
+    gold: Annotated[
+        int | None, typer.Option(min=0, help="Gradings of gold; default: one a pinned draw.")
+    ] = None,
+    loaded: Annotated[
+        int, typer.Option(min=0, help="Gradings of gold while all processors are busy.")
+    ] = DEFAULT_LOADED,
     every_draw: Annotated[
-        bool, typer.Option("--every-draw", help="Run scenarios with every pinned draw.")
+        bool,
+        typer.Option("--every-draw", help="Run defects and scenarios with every pinned draw."),
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option(help="Run only this submission; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Run only this submission, such as 'only-*'; may be repeated."),
     ] = None,
 ) -> None:
-    """Prove that gold passes, null fails where it must, and every scenario is told apart."""
+    """Prove that gold passes, and that whatever is not gold fails exactly where it must.
+
+    A thorough check: --gold 50 --loaded 10 --every-draw.
+    """
     with _reported(), _progress("checking") as progress:
         report = check(
             folder,
             lane=LocalLane.from_environment(),
+            gold=gold,
+            loaded=loaded,
             every_draw=every_draw,
             only=only or (),
             progress=progress,
@@ -111,7 +124,7 @@ def build_command(
 @app.command("submission")
 def submission_command(
     folder: Folder,
-    name: Annotated[str, typer.Argument(help="gold, null, or a scenario.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="A submission of the suite.", metavar="NAME")],
     out: Annotated[Path, typer.Option(help="The tar.gz to write.")],
 ) -> None:
     """Write one of the suite's submissions as the archive that a client would send."""
@@ -204,7 +217,7 @@ def _print_report(report: CheckReport) -> None:
         table.add_column(column, justify="left" if column == "submission" else "right")
     for line in report.lines:
         table.add_row(
-            line.name,
+            line.name + (" under load" if line.loaded else ""),
             "" if line.draw is None else str(line.draw),
             "" if line.passed is None else str(line.passed),
             "no" if line.problems else "yes",

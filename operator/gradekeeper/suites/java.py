@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from gradekeeper.suites.errors import ToolError
-from gradekeeper.suites.trees import Tree
 
 REQUIRED = 17
 _LIMIT_SECONDS = 180
@@ -42,7 +41,12 @@ def find_javac() -> Path:
 
 
 def compile_drivers(
-    *, gold: Tree, source_root: str, drivers: Path, kit: Path, javac: Path
+    *,
+    gold: Mapping[str, tuple[bytes, bool]],
+    source_root: str,
+    drivers: Path,
+    kit: Path,
+    javac: Path,
 ) -> dict[str, bytes]:
     """Compile driver sources against the gold submission and the kit.
 

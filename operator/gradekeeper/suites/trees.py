@@ -7,7 +7,7 @@ suite's, depends on no version of a compressor.
 import gzip
 import io
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, Literal
 
@@ -15,11 +15,15 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from gradekeeper.api.reasons import Decision, Reason
 from gradekeeper.api.schema import SpecModel
+from gradekeeper.suites.defects import apply_hunks, hunks_of, load_defects
 from gradekeeper.suites.definition import SuiteDefinition, explain, load_suite, load_yaml
 from gradekeeper.suites.errors import DefinitionError
+from gradekeeper.suites.peers import PEERS, build_peer
 
 GOLD: Final = "gold"
 NULL: Final = "null"
+ONLY: Final = "only-"
+"""A submission `only-<defect>` is gold with that defect left in it."""
 _LEFT_OUT = {"build", ".git", "__pycache__", ".gitkeep", ".DS_Store"}
 
 Tree = dict[str, tuple[bytes, bool]]
@@ -55,6 +59,8 @@ class Scenario(SpecModel):
     overlays: tuple[str, ...] | None = None
     """Folders below submissions/, laid over the starting repository in order; default:
     `scenarios/<name>`."""
+    repairs: tuple[str, ...] = ()
+    """Defects that are repaired before the overlays are laid over."""
     generate: Generate | None = None
     parameters: Mapping[str, str] = {}
     expect: Expectation
@@ -75,8 +81,11 @@ class Scenarios(SpecModel):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"scenarios need names of their own; used twice: {twice}")
-        if {GOLD, NULL} & set(names):
-            raise ValueError("gold and null are submissions of every suite, not scenarios")
+        if {GOLD, NULL, *PEERS} & set(names) or any(name.startswith(ONLY) for name in names):
+            raise ValueError(
+                f"{GOLD}, {NULL}, {', '.join(PEERS)} and {ONLY}… are submissions of every suite,"
+                " not scenarios"
+            )
         return self
 
 
@@ -93,7 +102,12 @@ def load_scenarios(folder: Path) -> tuple[Scenario, ...]:
         scenarios = Scenarios.model_validate(load_yaml(path)).scenarios
     except ValidationError as error:
         raise DefinitionError(explain(path, error)) from None
+    defects = load_defects(folder)
     for scenario in scenarios:
+        try:
+            hunks_of(defects, scenario.repairs)
+        except DefinitionError as error:
+            raise DefinitionError(f"{path}: {scenario.name}: {error}") from None
         for overlay in scenario.folders():
             if not (folder / "submissions" / overlay).is_dir():
                 raise DefinitionError(
@@ -125,9 +139,18 @@ def submission_tree(
     definition: SuiteDefinition,
     overlays: Sequence[str],
     generate: Generate | None = None,
+    repairs: Collection[str] = (),
 ) -> Tree:
-    """The starting repository with overlays of `submissions/` laid over it in order."""
+    """The starting repository, some defects repaired, with overlays of `submissions/` over it.
+
+    Raises:
+        DefinitionError: there is no such defect, or its patch does not apply.
+    """
     tree = read_tree(folder / definition.base)
+    if repairs:
+        contents = {name: content for name, (content, _) in tree.items()}
+        repaired = apply_hunks(contents, hunks_of(load_defects(folder), repairs))
+        tree = {name: (repaired[name], executable) for name, (_, executable) in tree.items()}
     for overlay in overlays:
         tree.update(read_tree(folder / "submissions" / overlay))
     if generate is not None:
@@ -154,10 +177,11 @@ def archive_tree(tree: Tree) -> bytes:
 
 
 def build_submission(folder: Path | str, name: str) -> bytes:
-    """The complete submission `gold`, `null` or a scenario's, as tar.gz.
+    """The complete submission `gold`, `null`, `only-<defect>`, a peer or a scenario's, as tar.gz.
 
     Raises:
         DefinitionError: the suite has no such submission.
+        ToolError: a peer cannot be made: no JDK 17.
     """
     root = Path(folder)
     definition = load_suite(root)
@@ -165,10 +189,23 @@ def build_submission(folder: Path | str, name: str) -> bytes:
         if not (root / "submissions" / name).is_dir():
             raise DefinitionError(f"{root}: there is no folder submissions/{name}")
         return archive_tree(submission_tree(root, definition, [name]))
+    if name in PEERS:
+        gold = submission_tree(root, definition, [GOLD])
+        return archive_tree(build_peer(name, gold, read_tree(root / "submissions" / GOLD)))
+    defects = [defect.name for defect in load_defects(root)]
+    if name.removeprefix(ONLY) in defects and name.startswith(ONLY):
+        repairs = set(defects) - {name.removeprefix(ONLY)}
+        return archive_tree(submission_tree(root, definition, [], repairs=repairs))
     for scenario in load_scenarios(root):
         if scenario.name == name:
             return archive_tree(
-                submission_tree(root, definition, scenario.folders(), scenario.generate)
+                submission_tree(
+                    root, definition, scenario.folders(), scenario.generate, scenario.repairs
+                )
             )
-    known = [GOLD, NULL, *(scenario.name for scenario in load_scenarios(root))]
+    known = [
+        *(GOLD, NULL, *PEERS),
+        *(f"{ONLY}{defect}" for defect in defects),
+        *(scenario.name for scenario in load_scenarios(root)),
+    ]
     raise DefinitionError(f"{root} has no submission {name!r}; it has {', '.join(known)}")

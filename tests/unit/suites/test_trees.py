@@ -62,7 +62,7 @@ def test_scenarios_are_overlays_and_generated_files(folder: Path) -> None:
     many = names(build_submission(folder, "many"))
     assert many["src/app/X3.java"] == "class X3 {}"
     assert "int of(" in many["src/app/Sum.java"]
-    with pytest.raises(DefinitionError, match="it has gold, null, plain, other, many"):
+    with pytest.raises(DefinitionError, match="it has gold, null, peer-defaults, peer-throws, plain"):
         build_submission(folder, "none")
 
 
@@ -105,13 +105,16 @@ def test_generated_files_count_from_one(folder: Path) -> None:
     [
         ("scenarios: [{name: A B, simulates: x, expect: {}}]", "scenarios.0.name"),
         ("scenarios: [{name: gold, simulates: x, overlays: [], expect: {}}]", "not scenarios"),
+        ("scenarios: [{name: only-x, simulates: x, overlays: [], expect: {}}]", "not scenarios"),
+        ("scenarios: [{name: a, simulates: x, repairs: [b], overlays: [], expect: {}}]",
+         "a: there is no defect 'b'; there is none"),
         ("scenarios: [{name: lost, simulates: x, expect: {}}]", "submissions/scenarios/lost"),
         ("scenarios: [{name: a, simulates: x, expect: {reason: Odd}}]", "expect.reason"),
         ("scenarios: [{name: a, simulates: x, expect: {decision: Unjudged}}]", "expect.decision"),
         ("scenarios: [{name: a, simulates: x, overlays: [], expect: {}, z: 1}]", "z: Extra"),
         ("scenarios:\n" + 2 * "  - {name: a, simulates: x, overlays: [], expect: {}}\n", "twice"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_in_the_scenarios_is_named(folder: Path, text: str, sentence: str) -> None:
     write(folder / "submissions/scenarios.yaml", text)
     with pytest.raises(DefinitionError) as error:
