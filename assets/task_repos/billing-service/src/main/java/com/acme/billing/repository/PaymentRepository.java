@@ -17,7 +17,7 @@ public class PaymentRepository {
 
     /** Saves a payment and remembers the key under which it was asked for. */
     public void save(Payment payment, String idempotencyKey) {
-        save(payment);
+        byInvoice.put(payment.invoiceId(), payment);
         byKey.put(idempotencyKey, payment);
     }
 
