@@ -91,7 +91,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff format --check .
 	$(PY) -m mypy
 	$(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py
-	$(VENV)/bin/lint-imports --config pyproject.toml
+	PYTHONPATH=env/billing_payment_debug $(VENV)/bin/lint-imports --config pyproject.toml
 	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml assets/suites docs/examples
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
 

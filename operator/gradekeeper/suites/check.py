@@ -322,7 +322,7 @@ def _unrun(root: Path, bundle: Bundle, pins: Pins, defects: Sequence[Defect]) ->
             {name: content for name, (content, _) in submission_tree(root, definition, on).items()}
             for on in ([], [GOLD])
         )
-        found = find_patch_problems(base, gold, defects)
+        found = find_patch_problems(base, gold, {one.name: one.hunks for one in defects})
         found += find_defect_problems(
             defects, list(pins), _discriminating(json.loads(bundle.index))
         )

@@ -9,7 +9,7 @@ where its old lines stand in the file exactly once, whatever else was repaired b
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -199,30 +199,34 @@ def hunks_of(defects: Iterable[Defect], names: Collection[str]) -> list[Hunk]:
 
 
 def find_patch_problems(
-    base: Mapping[str, bytes], gold: Mapping[str, bytes], defects: Iterable[Defect]
+    base: Mapping[str, bytes], gold: Mapping[str, bytes], repairs: Mapping[str, Sequence[Hunk]]
 ) -> list[str]:
-    """What keeps the defects' patches from being exactly the way from base to gold.
+    """What keeps repairs from being exactly the way from base to gold.
 
-    Each patch must apply by itself, and all together must give gold byte for byte.
+    Each must apply by itself, and all together must give gold byte for byte.
+
+    Args:
+        base: The starting repository, path -> content.
+        gold: All of gold, likewise.
+        repairs: Name of a defect -> its hunks.
 
     Returns:
         One sentence for each problem; none if all is well.
     """
-    known = list(defects)
     problems = []
-    for defect in known:
+    for name, hunks in repairs.items():
         try:
-            apply_hunks(base, defect.hunks)
+            apply_hunks(base, hunks)
         except DefinitionError as error:
-            problems.append(f"the repair of {defect.name} alone: {error}")
+            problems.append(f"the repair of {name} alone: {error}")
     try:
-        repaired = apply_hunks(base, [hunk for defect in known for hunk in defect.hunks])
+        repaired = apply_hunks(base, [hunk for hunks in repairs.values() for hunk in hunks])
     except DefinitionError as error:
         return problems or [f"all repairs together: {error}"]
     return problems + [
         f"all repairs together do not give gold: {path}, line"
         f" {_first_difference(repaired.get(path, b''), gold.get(path, b''))}, differs;"
-        " repair what is missing in a patch, or what is too much in gold"
+        " add what is missing to a patch, or take what is too much out of gold"
         for path in sorted(repaired.keys() | gold.keys())
         if repaired.get(path) != gold.get(path)
     ]
