@@ -65,11 +65,11 @@ public class DunningService {
     }
 
     private boolean send(Invoice invoice, int level) {
-        Customer customer = customers.require(invoice.customerId());
         try {
+            Customer customer = customers.require(invoice.customerId());
             notifier.send(customer.email(), "reminder-" + level, invoice.id());
         } catch (RuntimeException e) {
-            // one address that cannot be reached must not keep the others from being reminded
+            // one customer who cannot be reached must not keep the others from being reminded
             audit.write("reminder-failed", invoice.id());
             return false;
         }
