@@ -400,7 +400,7 @@ def _entries(rng: random.Random) -> str:
     """A clock that goes on, falls back and catches up."""
     now = datetime(2018, 1, 1, tzinfo=UTC) + timedelta(minutes=rng.randint(0, 4_000_000))
     subjects = [_name(rng) for _ in range(2)]
-    lines: list[tuple[datetime, int]] = []
+    lines: list[str] = []
     for step in [0, 50, -400, 30, 900, -1, 700]:
         now += timedelta(seconds=step + rng.randint(0, 20) if step > 0 else step)
         lines.append(f"{now:%Y-%m-%dT%H:%M:%S}Z|{_name(rng)}|{subjects[len(lines) % 2]}")
