@@ -8,6 +8,7 @@ import gzip
 import io
 import tarfile
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, Literal
 
@@ -36,6 +37,8 @@ class Generate(SpecModel):
     count: int = Field(ge=1, le=20_000)
     path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_./-]*\{n\}[A-Za-z0-9_./-]*$")]
     text: str = ""
+    times: int = Field(default=1, ge=1, le=10_000_000)
+    """How often the text stands in each file."""
 
 
 class Expectation(SpecModel):
@@ -62,6 +65,10 @@ class Scenario(SpecModel):
     repairs: tuple[str, ...] = ()
     """Defects that are repaired before the overlays are laid over."""
     generate: Generate | None = None
+    delete: tuple[str, ...] = ()
+    """Globs of paths that are left out in the end; `*` also spans slashes."""
+    links: Mapping[str, str] = {}
+    """Symbolic links that the archive has besides: path -> target."""
     parameters: Mapping[str, str] = {}
     expect: Expectation
 
@@ -156,12 +163,18 @@ def submission_tree(
     if generate is not None:
         for number in range(1, generate.count + 1):
             name = PurePosixPath(generate.path.replace("{n}", str(number))).as_posix()
-            tree[name] = (generate.text.replace("{n}", str(number)).encode(), False)
+            text = generate.text.replace("{n}", str(number)) * generate.times
+            tree[name] = (text.encode(), False)
     return tree
 
 
-def archive_tree(tree: Tree) -> bytes:
-    """One tar.gz, the same bytes for the same files on every machine."""
+def archive_tree(tree: Tree, links: Mapping[str, str] | None = None) -> bytes:
+    """One tar.gz, the same bytes for the same files on every machine.
+
+    Args:
+        tree: The files.
+        links: Symbolic links, path -> target; the archive ends with them.
+    """
     out = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=0, mtime=0) as packed,
@@ -173,6 +186,10 @@ def archive_tree(tree: Tree) -> bytes:
             member.size = len(content)
             member.mode = 0o755 if executable else 0o644
             archive.addfile(member, io.BytesIO(content))
+        for name, target in sorted((links or {}).items()):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            archive.addfile(member)
     return out.getvalue()
 
 
@@ -198,11 +215,15 @@ def build_submission(folder: Path | str, name: str) -> bytes:
         return archive_tree(submission_tree(root, definition, [], repairs=repairs))
     for scenario in load_scenarios(root):
         if scenario.name == name:
-            return archive_tree(
-                submission_tree(
-                    root, definition, scenario.folders(), scenario.generate, scenario.repairs
-                )
+            tree = submission_tree(
+                root, definition, scenario.folders(), scenario.generate, scenario.repairs
             )
+            kept = {
+                path: file
+                for path, file in tree.items()
+                if not any(fnmatchcase(path, glob) for glob in scenario.delete)
+            }
+            return archive_tree(kept, scenario.links)
     known = [
         *(GOLD, NULL, *PEERS),
         *(f"{ONLY}{defect}" for defect in defects),

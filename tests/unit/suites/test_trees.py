@@ -66,6 +66,29 @@ def test_scenarios_are_overlays_and_generated_files(folder: Path) -> None:
         build_submission(folder, "none")
 
 
+def test_scenarios_without_files_with_links_or_with_large_files(folder: Path) -> None:
+    write(
+        folder / "submissions/scenarios.yaml",
+        """\
+scenarios:
+  - {name: empty, simulates: x, overlays: [gold], delete: ["src/*"], expect: {}}
+  - {name: links, simulates: x, overlays: [gold], links: {src/app/Z.java: /dev/zero}, expect: {}}
+  - name: large
+    simulates: x
+    overlays: []
+    generate: {count: 1, path: "big{n}", text: "{n}23", times: 1000}
+    expect: {}
+""",
+    )
+    gold = names(build_submission(folder, "gold"))
+    assert set(names(build_submission(folder, "empty"))) == {"README.md"}
+    assert names(build_submission(folder, "large"))["big1"] == "123" * 1000
+    with tarfile.open(fileobj=io.BytesIO(build_submission(folder, "links"))) as tar:
+        links = {member.name: member.linkname for member in tar if member.issym()}
+        assert links == {"src/app/Z.java": "/dev/zero"}
+        assert set(tar.getnames()) - set(links) == set(gold)
+
+
 def test_archives_depend_on_content_and_modes_alone(folder: Path) -> None:
     first = build_submission(folder, "gold")
     for path in folder.parent.rglob("*"):
