@@ -255,8 +255,10 @@ def test_defects_claim_what_discriminates_and_nothing_else(
     ("expect", "problems"),
     [
         ({"fails": ["*/fix_*"], "except": ["b/*"]}, []),
-        ({"fails": ["a/*"], "except": ["b/*"]}, ["s: except 'b/*' takes nothing out of what fails"]),
-        ({"fails": ["a/*", "a/fix_1"]}, ["s: fails 'a/fix_1' says nothing that another glob does not"]),
+        ({"fails": ["a/*"], "except": ["b/*"]},
+         ["s: except 'b/*' takes nothing out of what fails"]),
+        ({"fails": ["a/*", "a/fix_1"]},
+         ["s: fails 'a/fix_1' says nothing that another glob does not"]),
         ({"fails": ["a/*", "b/fix_2"]}, []),
     ],
 )  # fmt: skip
