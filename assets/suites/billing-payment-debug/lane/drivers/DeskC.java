@@ -22,6 +22,7 @@ public final class DeskC {
 
     public static void m01(Desk desk) throws Exception {
         Till till = new Till(desk);
+        till.start("A2", desk.text("inv"), till.part("0.4"));
         till.together(till.part("0.6"), 2);
         till.close();
     }
