@@ -25,7 +25,6 @@ public class TaxService {
     /** Makes {@code rate} the rate of its region from now on. */
     public void registerRate(TaxRate rate) {
         rates.save(rate);
-        cache.remove(rate.region());
     }
 
     /** Returns the rate of a region as a fraction. */
