@@ -62,7 +62,9 @@ def test_scenarios_are_overlays_and_generated_files(folder: Path) -> None:
     many = names(build_submission(folder, "many"))
     assert many["src/app/X3.java"] == "class X3 {}"
     assert "int of(" in many["src/app/Sum.java"]
-    with pytest.raises(DefinitionError, match="it has gold, null, peer-defaults, peer-throws, plain"):
+    with pytest.raises(
+        DefinitionError, match="it has gold, null, peer-defaults, peer-throws, plain"
+    ):
         build_submission(folder, "none")
 
 
