@@ -23,6 +23,7 @@ import pytest
 from gradekeeper.referee import local
 from gradekeeper.referee.local import LocalLane, grade_local, record
 from gradekeeper.referee.result import GRADED, REJECTED, UNJUDGED
+from matrix.submissions import meddle
 from referee.suite_fixture import (
     ABACUS_INPUTS,
     ORDER,
@@ -304,6 +305,16 @@ def test_a_process_bomb_is_the_submissions(bundle, lane):
     """
     grading = grade(bundle, lane, submission(Counter=counter(code)), task="counting")
     assert outcomes(grading)[0] == "P"
+
+
+def test_what_a_hang_leaves_behind_costs_no_other_test(bundle, lane):
+    # In sessions of its own, so that only a sweep ends it; nothing can be started beside it.
+    code = 'try { Meddle.start("bomb"); } catch (Exception e) { } while (true) { }'
+    program = meddle().replace("package steps;", "package bank;")
+    grading = grade(
+        bundle, lane, submission(Counter=counter(code), Meddle=program), task="counting"
+    )
+    assert outcomes(grading) == "PTP"
 
 
 def test_restarts_are_bounded(bundle, lane):

@@ -116,6 +116,7 @@ class _Run:
     control: int
     cases: Sequence[Case]
     launched: float
+    alone: bool
     held: bytes = b""
     open: Case | None = None
     since: float = 0.0
@@ -161,6 +162,7 @@ class Runs:
         self._tampered: set[str] = set()
         self._spans: dict[str, float] = {}
         self._active: dict[int, _Run] = {}
+        self._later: list[Unit] = []
         self._started = time.monotonic()
 
     def run(self, units: Sequence[Unit], deadline: float) -> None:
@@ -201,8 +203,13 @@ class Runs:
         for unit in units:
             unit.since = time.monotonic()
             unit.until = min(deadline, unit.since + self._limits.run_timeout_seconds)
-            self._launch(unit)
-        while self._active:
+            self._launch(unit, alone=len(units) == 1)
+        while self._active or self._later:
+            if not self._active:
+                # What a process left behind in the lane may keep the next one from starting, or
+                # take its time: a hang would cost more than its own test.
+                self._lane.sweep()
+                self._launch(self._later.pop(0), alone=True)
             self._wait()
             now = time.monotonic()
             for run in list(self._active.values()):
@@ -212,7 +219,8 @@ class Runs:
 
     # -- one process ------------------------------------------------------------------------
 
-    def _launch(self, unit: Unit) -> None:
+    def _launch(self, unit: Unit, *, alone: bool = False) -> None:
+        """Start a unit's next process; `alone`: after a sweep, with nothing beside it."""
         number = next(self._next_order)
         choices = [(test, self._choose(test, unit.draw)) for test in unit.left]
         cases = [
@@ -243,7 +251,7 @@ class Runs:
         for descriptor in (feed_w, output_r, errors_r, report_w, control_r):
             os.close(descriptor)
         os.set_blocking(reading, False)
-        run = _Run(unit, number, pid, reading, control, cases, time.monotonic())
+        run = _Run(unit, number, pid, reading, control, cases, time.monotonic(), alone)
         self._active[number] = run
         try:
             self._lane.order(self._make_order(number, unit.group), (feed_r, output_w, errors_w))
@@ -454,6 +462,10 @@ class Runs:
             return
         if not run.progressed and now - run.launched >= START_SECONDS:
             run.rerun = self._excuse(unit, "start", run.launched, now)
+        if not run.progressed and not run.alone:
+            # Perhaps others kept it from starting: the next time it has the lane for itself.
+            self._later.append(unit)
+            return
         if not run.rerun:
             # A recording wants every draw, whatever another one did.
             key = unit.group.name if self._judging else (unit.group.name, unit.repeat, unit.draw)
@@ -462,7 +474,10 @@ class Runs:
                 self._log.event("restarts_used_up", group=unit.group.name)
                 return
             self._restarts[key] = used + 1
-        self._launch(unit)
+        if self._active:
+            self._launch(unit)
+        else:
+            self._later.append(unit)
 
     # -- the end ----------------------------------------------------------------------------
 

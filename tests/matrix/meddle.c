@@ -1,0 +1,128 @@
+/* What submitted code may ask of the kernel without Java's help. The matrix's submissions carry it
+ * as bytes and start it from their scratch folder. It prints what should not have worked. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { LANED = 1 };
+
+static void tell(const char *what, long result)
+{
+    if (result >= 0)
+        printf("%s worked\n", what);
+    else if (errno != EPERM && errno != EACCES)
+        printf("%s: %s\n", what, strerror(errno));
+}
+
+static void pin(void)
+{
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(0, &cpus);
+    tell("sched_setaffinity", sched_setaffinity(LANED, sizeof cpus, &cpus));
+}
+
+static void idle(void)
+{
+    struct sched_param none = {0};
+    struct { unsigned size, policy; unsigned long rest[6]; } attributes = {56, SCHED_IDLE, {0}};
+    tell("sched_setscheduler", sched_setscheduler(LANED, SCHED_IDLE, &none));
+    tell("sched_setparam", sched_setparam(LANED, &none));
+    tell("sched_setattr", syscall(SYS_sched_setattr, LANED, &attributes, 0));
+    tell("setpriority", setpriority(PRIO_PROCESS, LANED, 19));
+    tell("setpriority of the user", setpriority(PRIO_USER, 0, 19));
+    tell("ioprio_set", syscall(SYS_ioprio_set, 1, LANED, 3 << 13));
+}
+
+static void crash(void)
+{
+    static char bytes[16];
+    struct iovec here = {bytes, sizeof bytes}, there = {(void *)0x400000, sizeof bytes};
+    struct rlimit nothing = {0, 0};
+    for (int round = 0; round < 100; round++)
+        for (int sig = 1; sig < NSIG; sig++)
+            kill(LANED, sig); /* says that it worked, and the kernel drops it */
+    tell("ptrace", ptrace(PTRACE_ATTACH, LANED, NULL, NULL));
+    tell("process_vm_writev", process_vm_writev(LANED, &here, 1, &there, 1, 0));
+    tell("prlimit", prlimit(LANED, RLIMIT_NOFILE, &nothing, NULL));
+    tell("open of its memory", open("/proc/1/mem", O_RDWR));
+    tell("open of its oom_score_adj", open("/proc/1/oom_score_adj", O_WRONLY));
+    tell("open of its descriptors", open("/proc/1/fd/3", O_RDWR));
+}
+
+static void leave_session(void)
+{
+    if (fork())
+        _exit(0);
+    setsid();
+}
+
+static void bomb(void)
+{
+    for (;;)
+        if (!fork())
+            setsid();
+}
+
+/* As many as there may be, each of a session of its own. */
+static void spin(void)
+{
+    while (fork() >= 0)
+        setsid();
+    for (;;)
+        ;
+}
+
+static void eat(void)
+{
+    const size_t piece = 8 << 20;
+    for (;;) {
+        void *memory = mmap(NULL, piece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            pause();
+        memset(memory, 1, piece);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "pin")) {
+        pin();
+    } else if (!strcmp(what, "idle")) {
+        idle();
+    } else if (!strcmp(what, "crash")) {
+        crash();
+    } else if (!strcmp(what, "kill-parent")) {
+        kill(getppid(), SIGSEGV);
+    } else if (!strcmp(what, "kill-all")) {
+        kill(-1, SIGKILL);
+    } else if (!strcmp(what, "freeze")) {
+        kill(-1, SIGSTOP);
+        raise(SIGSTOP);
+    } else if (!strcmp(what, "hold")) {
+        leave_session();
+        sleep(600);
+    } else if (!strcmp(what, "bomb")) {
+        leave_session();
+        bomb();
+    } else if (!strcmp(what, "spin")) {
+        leave_session();
+        spin();
+    } else if (!strcmp(what, "eat")) {
+        eat();
+    } else {
+        return 98;
+    }
+    return 0;
+}
