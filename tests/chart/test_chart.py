@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gradekeeper.control.settings import Settings
+from gradekeeper.api.schema import dump
+from gradekeeper.control.settings import Settings, pod_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "gradekeeper"
@@ -40,6 +41,8 @@ ALLOWED = {
     ("Role grading/gradekeeper", "gradingjobs/status"): "get patch update",
     ("Role grading/gradekeeper", "gradingsuites/status"): "get patch update",
     ("Role grading/gradekeeper", "pods"): "get list watch create delete",
+    ("Role grading/gradekeeper", "pods/log"): "get",
+    ("Role grading/gradekeeper", "secrets"): "create",
     ("Role grading/gradekeeper", "configmaps"): "get list",
     ("Role grading/gradekeeper", "events"): "create patch",
     ("ClusterRole gradekeeper-submitter", "gradingjobs"): (
@@ -49,6 +52,12 @@ ALLOWED = {
     ("ClusterRole gradekeeper-submitter", "configmaps"): "get create patch",
     ("ClusterRole gradekeeper-viewer", "gradingjobs"): "get list watch",
     ("ClusterRole gradekeeper-viewer", "gradingsuites"): "get list watch",
+    ("ClusterRole gradekeeper-maintainer", "gradingjobs"): "get list watch",
+    ("ClusterRole gradekeeper-maintainer", "gradingsuites"): "get list watch",
+    ("ClusterRole gradekeeper-maintainer", "pods"): "get list watch",
+    ("ClusterRole gradekeeper-maintainer", "events"): "get list watch",
+    ("ClusterRole gradekeeper-maintainer", "pods/log"): "get",
+    ("ClusterRole gradekeeper-maintainer", "secrets"): "get",
     ("ClusterRole gradekeeper-author", "gradingsuites"): (
         "get list watch create patch update delete"
     ),
@@ -59,7 +68,16 @@ EVERYTHING: dict[str, Any] = {
     "image": {"repository": "example/operator", "digest": "sha256:" + "0" * 64},
     "imagePullSecrets": [{"name": "pull"}],
     "gradingNamespaces": [{"name": "grading", "create": True}, {"name": "eval", "create": False}],
-    "grading": {"userNamespaces": "preferred", "maxPodsInFlight": 7, "imagePullPolicy": "Never"},
+    "grading": {
+        "userNamespaces": "preferred",
+        "maxPodsInFlight": 7,
+        "imagePullPolicy": "Never",
+        "runtimeClassName": "gvisor",
+        "priorityClassName": "grading",
+        "nodeSelector": {"pool": "grading"},
+        "tolerations": [{"key": "pool", "operator": "Equal", "value": "grading"}],
+        "detailLogs": {"keep": "all", "maxBytes": 2048},
+    },
     "resourceQuota": {"enabled": True},
     "authorKeys": {"alice": PEM, "bob.ci": PEM},
     "submitters": [{"kind": "ServiceAccount", "name": "trainer", "namespace": "train"}],
@@ -135,6 +153,7 @@ def test_default_rendering_has_these_objects_and_no_others(render: Render) -> No
         ("RoleBinding", "grading", "gradekeeper"),
         ("ClusterRole", None, "gradekeeper-submitter"),
         ("ClusterRole", None, "gradekeeper-viewer"),
+        ("ClusterRole", None, "gradekeeper-maintainer"),
         ("ClusterRole", None, "gradekeeper-author"),
         ("NetworkPolicy", "grading", "gradekeeper-deny-all"),
         ("NetworkPolicy", own, "gradekeeper"),
@@ -153,8 +172,35 @@ def test_nobody_may_read_all_secrets_or_enter_pods(render: Render) -> None:
         assert resource.partition("[")[0] not in {"pods/exec", "pods/attach", "*"}, holder
         assert "*" not in verbs.split()
         if resource.startswith("secrets"):
-            assert "[" in resource
-            assert not {"list", "watch", "create", "delete"} & set(verbs.split())
+            # The operator puts detail logs away and cannot read them; maintainers read them.
+            others = {"Role grading/gradekeeper": "create", "Role eval/gradekeeper": "create"}
+            others["ClusterRole gradekeeper-maintainer"] = "get"
+            assert "[" in resource or others.get(holder) == verbs, holder
+            assert not {"list", "watch", "delete"} & set(verbs.split())
+
+
+def test_detail_logs_are_for_maintainers_alone(render: Render) -> None:
+    documents = render(EVERYTHING, arguments=MONITORING)
+    readers = {
+        holder
+        for (holder, resource), verbs in rights(documents).items()
+        if resource in ("secrets", "pods/log") and "get" in verbs.split()
+    }
+    assert readers == {
+        "Role grading/gradekeeper",
+        "Role eval/gradekeeper",
+        "ClusterRole gradekeeper-maintainer",
+    }
+    labels = the(documents, "ClusterRole", "gradekeeper-maintainer")["metadata"]["labels"]
+    assert not [label for label in labels if "aggregate" in label]
+    bound = {d["roleRef"]["name"] for d in of_kind(documents, "RoleBinding")}
+    assert "gradekeeper-maintainer" not in bound
+
+
+def test_an_installation_that_keeps_no_logs_has_no_right_to(render: Render) -> None:
+    documents = render({"grading": {"detailLogs": {"keep": "none"}}})
+    mine = {key[1] for key in rights(documents) if key[0] == "Role grading/gradekeeper"}
+    assert not {"pods/log", "secrets"} & mine
 
 
 def test_a_submitter_has_no_right_on_pods_secrets_and_suites(render: Render) -> None:
@@ -276,6 +322,15 @@ def test_the_operator_understands_its_environment(render: Render) -> None:
         assert settings.max_pods_in_flight == (7 if values else 16)
         assert settings.namespaces == (("grading", "eval") if values else ("grading",))
         assert settings.service_account == "gradekeeper-grading"
+        assert settings.detail_logs == ("all" if values else "failed")
+        assert settings.detail_log_max_bytes == (2048 if values else 65536)
+        pods = pod_settings(settings)
+        assert pods.runtime_class_name == ("gvisor" if values else None)
+        assert pods.priority_class_name == ("grading" if values else None)
+        assert dict(pods.node_selector) == ({"pool": "grading"} if values else {})
+        assert [dump(one) for one in pods.tolerations] == (
+            [{"key": "pool", "operator": "Equal", "value": "grading"}] if values else []
+        )
 
 
 def test_grading_pods_have_an_account_without_any_right(render: Render) -> None:
@@ -333,6 +388,10 @@ def test_managed_by_never_marks_chart_objects_as_grading_pods(render: Render) ->
         ({"image": {"digest": "sha256:abc"}}, "digest"),
         ({"grading": {"maxPodsInFlight": 0}}, "maxPodsInFlight"),
         ({"grading": {"userNamespaces": "no"}}, "userNamespaces"),
+        ({"grading": {"detailLogs": {"keep": "some"}}}, "keep"),
+        ({"grading": {"detailLogs": {"maxBytes": 10}}}, "maxBytes"),
+        ({"grading": {"nodeSelector": {"pool": 1}}}, "nodeSelector"),
+        ({"grading": {"tolerations": [{"keys": "pool"}]}}, "tolerations"),
         ({"gradingNamespaces": []}, "gradingNamespaces"),
         ({"gradingNamespaces": [{"name": "Grading"}]}, "gradingNamespaces"),
         ({"authorKeys": {"alice": "not a key"}}, "authorKeys"),

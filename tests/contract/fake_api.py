@@ -2,7 +2,7 @@
 
 Real HTTP, real streams. It speaks discovery, list (with pages), watch (history, bookmarks, 410),
 create (409), get, merge patch (also of `status`), delete (preconditions, background garbage
-collection), and it can be told to misbehave: `fail`, `cut_watches`, `compact`.
+collection), Pods' logs, and it can be told to misbehave: `fail`, `cut_watches`, `compact`.
 
 Not there: validation, admission, field selectors, server-side apply.
 """
@@ -46,6 +46,7 @@ KINDS = (
     Kind("/api/v1", "configmaps", "ConfigMap"),
     Kind("/api/v1", "pods", "Pod"),
     Kind("/api/v1", "events", "Event"),
+    Kind("/api/v1", "secrets", "Secret"),
     # kopf asks whether these exist, and then leaves them alone.
     Kind("/api/v1", "namespaces", "Namespace"),
     Kind("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition"),
@@ -93,6 +94,8 @@ class FakeApi:
         self.log: list[str] = []
         self.token: str | None = None
         self.page_limit: int | None = None
+        self.logs: dict[str, bytes] = {}
+        """Pod → what its kubelet answers for the log of its container."""
         self._version = itertools.count(100)
         self._latest = 100
         self._oldest = 0
@@ -329,6 +332,10 @@ class FakeApi:
             if rest[0] != kind.plural:
                 continue
             name = rest[1] if len(rest) > 1 else None
+            if kind.plural == "pods" and name is not None and rest[2:] == ["log"]:
+                self._must_get(kind.plural, namespace, name)
+                most = int(request.query.get("limitBytes", "1000000000"))
+                return web.Response(body=self.logs.get(name, b"")[:most])
             return await self._verb(request, kind, namespace, name, status=rest[2:] == ["status"])
         raise _Refused(404, "NotFound", "the server could not find the requested resource")
 

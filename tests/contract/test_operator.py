@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import time
 from collections import Counter
@@ -291,6 +292,80 @@ async def test_storms_and_outages_pass(world: World) -> None:
     assert all(reasons(job) == ["Completed"] for job in jobs)
     assert set(Counter(world.kubelet.seen).values()) == {1}
     assert world.operator.process is not None and world.operator.process.returncode is None
+
+
+def with_log(world: World, pod: Manifest, task: Manifest) -> RefereeResult:
+    """A referee that leaves a log behind and says its digest."""
+    result = grade(pod, task)
+    assert result is not None
+    text = b'{"event": "graded", "nonce": "%s"}\n' % task["nonce"].encode()
+    world.api.logs[pod["metadata"]["name"]] = text
+    digest = "sha256:" + hashlib.sha256(text).hexdigest()
+    return RefereeResult(**{**_fields(result), "log": digest})
+
+
+async def test_the_detail_log_outlives_its_pod_and_costs_one_write(tmp_path: Path) -> None:
+    async with a_world(tmp_path, DETAIL_LOGS="all") as world:
+        world.kubelet.grader = lambda pod, task: with_log(world, pod, task)
+        await world.operator.start()
+        await world.ready()
+        # However long the kubelet takes, the verdict does not wait for it.
+        hold = world.api.hold("GET", "/pods/one-", after=False)
+        submit(world.api, "one")
+        (job,) = await world.settle("one")
+        async with asyncio.timeout(10):
+            await hold.reached.wait()
+        assert any(name.startswith("one-") for _, _, name in world.api.objects)
+        hold.released.set()
+        await world.api.wait_until(
+            lambda: not any(kind == PODS for kind, _, _ in world.api.objects)
+        )
+        secret = world.api.get("secrets", NS, job["status"]["attempts"][0]["podName"] + "-log")
+        assert secret is not None
+        statement = verify_verdict(
+            envelope_from_attestation(job["status"]["attestation"]), [world.public_pem]
+        ).statement
+        digest = secret["metadata"]["annotations"]["gradekeeper.dev/log-digest"]
+        assert statement["predicate"]["log"] == digest
+        written = [line for line in world.api.log if "/secrets" in line]
+        assert len([line for line in written if line.startswith("POST")]) == 3, "gold, null, one"
+        assert not [line for line in written if not line.startswith("POST")], "none is ever read"
+        world.api.delete(JOBS, NS, "one")
+        assert world.api.get("secrets", NS, secret["metadata"]["name"]) is None
+
+
+async def test_by_default_only_a_failed_attempts_log_is_kept(world: World) -> None:
+    def flaky(pod: Manifest, task: Manifest) -> RefereeResult | None:
+        result = with_log(world, pod, task)
+        if task["nonce"] != "nonce-one" or task["attempt"] > 1:
+            return result
+        values = {"decision": "Unjudged", "reason": "NodeOverloaded", "outcomes": None}
+        return RefereeResult(**{**_fields(result), **values})
+
+    world.kubelet.grader = flaky
+    await world.operator.start()
+    await world.ready()
+    submit(world.api, "one")
+    (job,) = await world.settle("one")
+    assert reasons(job) == ["NodeOverloaded", "Completed"]
+    await world.api.wait_until(lambda: not any(kind == PODS for kind, _, _ in world.api.objects))
+    kept = [name for kind, _, name in world.api.objects if kind == "secrets"]
+    assert kept == [job["status"]["attempts"][0]["podName"] + "-log"]
+    assert len([line for line in world.api.log if "/log?" in line]) == 1
+
+
+async def test_a_waiting_job_shows_why_and_one_that_never_waits_costs_no_more(
+    world: World,
+) -> None:
+    await world.operator.start()
+    await world.ready()
+    world.api.create(JOBS, NS, job_manifest("slow"))
+    waiting = ("Unknown", "WaitingForSubmission")
+    await world.api.wait_until(lambda: condition(world.job("slow"), "Succeeded") == waiting)
+    submit(world.api, "one")
+    await world.settle("one")
+    assert writes_about(world, "one")["PATCH"] <= 2
+    assert writes_about(world, "slow")["PATCH"] == 1
 
 
 async def test_a_restart_among_settled_jobs_writes_nothing(world: World) -> None:

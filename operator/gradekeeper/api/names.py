@@ -47,6 +47,14 @@ PART_KEY: Final = "part"
 """Key of a part's bytes in its ConfigMap."""
 INDEX_KEY: Final = "index.json.gz"
 """Key of the compressed index in its ConfigMap."""
+LOG_KEY: Final = "log.jsonl.gz"
+"""Key of the compressed detail log in its Secret."""
+LOG_SECRET_TYPE: Final = f"{GROUP}/detail-log"
+"""Type of the Secrets that keep detail logs."""
+ANNOTATION_LOG_DIGEST: Final = f"{GROUP}/log-digest"
+"""On such a Secret: `sha256:…` of the whole log, also where only its beginning is kept."""
+ANNOTATION_LOG_BYTES: Final = f"{GROUP}/log-bytes"
+"""On such a Secret: length of the whole log."""
 
 _NOT_LABEL = re.compile(r"[^a-z0-9]+")
 _NONCE_HEX = 20
@@ -66,6 +74,11 @@ def pod_name(job_name: str, job_uid: str, attempt: int) -> str:
     if attempt < 1:
         raise ValueError(f"attempts are counted from 1, not {attempt}")
     return f"{job_name}-{hashlib.sha256(job_uid.encode()).hexdigest()[:8]}-{attempt}"
+
+
+def log_secret_name(pod: str) -> str:
+    """Name of the Secret that keeps the detail log of a Pod's referee."""
+    return f"{pod}-log"
 
 
 def part_name(job_name: str, index: int) -> str:

@@ -66,6 +66,19 @@ def write_file(path: Path, data: bytes) -> None:
         ) from error
 
 
+def escaped(text: object) -> str:
+    r"""Return text from elsewhere with such characters written as `\x1b` or `\u202e`."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in str(text)
+    )
+
+
+def unfolded(text: str) -> list[str]:
+    r"""Return the lines of a text that a referee wrote as one line, with `\x0a` for a newline."""
+    return text.replace("\\x0a", "\n").replace("\\x09", "\t").expandtabs().rstrip().split("\n")
+
+
 def plain(text: object) -> str:
     """Return text from elsewhere without characters that would move a terminal's cursor."""
     return "".join(char if char.isprintable() else "?" for char in str(text))

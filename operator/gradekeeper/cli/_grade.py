@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from gradekeeper.cli._errors import CliError, ExitCode, plain, write_file
+from gradekeeper.cli._errors import CliError, ExitCode, escaped, plain, unfolded, write_file
 from gradekeeper.cli._options import AsJson
 from gradekeeper.cli._sources import parse_parameters, read_source
 from gradekeeper.cli._verify import headline
@@ -243,7 +243,7 @@ def _diagnostics(log: bytes) -> list[str]:
         with contextlib.suppress(ValueError):
             event = json.loads(line)
             if isinstance(event, dict) and event.get("event") == "compiler":
-                lines += [plain(text) for text in str(event["text"]).splitlines()]
+                lines += [escaped(text) for text in unfolded(str(event["text"]))]
     return lines[:_MOST_DIAGNOSTICS]
 
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from gradekeeper import __version__
-from gradekeeper.cli import _cluster, _doctor, _explain, _grade, _keys, _verify
+from gradekeeper.cli import _cluster, _doctor, _explain, _grade, _keys, _logs, _verify
 from gradekeeper.cli._errors import CliError
 
 _SUITE: Final = "suite"
@@ -95,6 +95,7 @@ def _root(
 
 _cluster.register(app)
 _explain.register(app)
+_logs.register(app)
 _doctor.register(app)
 _grade.register(app)
 app.command("verify")(_verify.verify)

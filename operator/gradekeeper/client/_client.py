@@ -374,6 +374,17 @@ class GradingClient:
             if (event.get("involvedObject") or {}).get("uid") == uid
         ]
 
+    async def read_log(self, pod: str) -> Manifest:
+        """Return the Secret that keeps the detail log of a Pod's referee.
+
+        Raises:
+            NotFoundError: None is kept.
+            ForbiddenError: Only maintainers may read it.
+        """
+        return await self._connection.request(
+            "GET", f"/api/v1/namespaces/{self.namespace}/secrets/{names.log_secret_name(pod)}"
+        )
+
     async def read_index(self, suite: str) -> bytes:
         """Return the compressed index of a suite (`index.json.gz`).
 

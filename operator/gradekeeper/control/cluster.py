@@ -38,6 +38,8 @@ METADATA_ONLY_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 PAGE = 500
 REQUEST_SECONDS = 30.0
 MAX_PAUSE_SECONDS = 60.0
+LOGS_IN_FLIGHT = 4
+"""Reads of logs at the same time, beside all other requests."""
 
 
 class Cluster:
@@ -63,7 +65,9 @@ class Cluster:
         # aiohttp is there for kopf's watches anyway, and takes a third of httpx's time a request
         # (measured), which is most of what a verdict costs the operator.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=in_flight, ssl=connection.ssl_context()),
+            connector=aiohttp.TCPConnector(
+                limit=in_flight + LOGS_IN_FLIGHT, ssl=connection.ssl_context()
+            ),
             timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "gradekeeper-operator"},
@@ -117,6 +121,22 @@ class Cluster:
             "get", "GET", path, params={"resourceVersion": "0"}, accept=METADATA_ONLY
         )
 
+    async def read_log(self, namespace: str, pod: str, container: str, *, most: int) -> bytes:
+        """Read a container's log, which the API server fetches from the node.
+
+        It takes no turn from other requests, for a node may take its time; the caller sees to it
+        that there are at most `LOGS_IN_FLIGHT` at a time.
+
+        Args:
+            namespace: of the Pod.
+            pod: name of the Pod.
+            container: name of the container.
+            most: bytes after which the server cuts.
+        """
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+        params = {"container": container, "limitBytes": str(most)}
+        return await self._exchange("log", "GET", path, params=params, accept="*/*")
+
     async def create(self, collection: str, manifest: Manifest) -> Manifest:
         """Create an object; raises Conflict where the name is taken."""
         return await self._request("create", "POST", collection, body=manifest)
@@ -159,41 +179,58 @@ class Cluster:
         mime: str = "application/json",
         accept: str = "application/json",
     ) -> Manifest:
-        resource = resource_of(path)
         async with self._turns:
-            if (pause := self._not_before - time.monotonic()) > 0:
-                await asyncio.sleep(pause)
-            headers = {"Accept": accept}
-            if (token := self._bearer()) is not None:
-                headers["Authorization"] = f"Bearer {token}"
-            content = None
-            if body is not None:
-                content = json.dumps(body, separators=(",", ":")).encode()
-                headers["Content-Type"] = mime
-            started = time.monotonic()
-            try:
-                async with self._session.request(
-                    method,
-                    self._connection.server + path,
-                    params=params,
-                    data=content,
-                    headers=headers,
-                    allow_redirects=False,
-                ) as response:
-                    answer = await response.read()
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                self._metrics.api_requests.labels(verb, resource, "unreachable").inc()
-                raise Unavailable(f"{method} {path}: {type(error).__name__}") from error
-            self._metrics.api_seconds.labels(verb).observe(time.monotonic() - started)
+            answer = await self._exchange(
+                verb, method, path, params=params, body=body, mime=mime, accept=accept
+            )
+        try:
+            document = json.loads(answer)
+        except ValueError as error:
+            raise Unavailable(f"{method} {path}: the answer is not JSON") from error
+        if not isinstance(document, dict):
+            raise Unavailable(f"{method} {path}: the answer is not an object")
+        return document
+
+    async def _exchange(
+        self,
+        verb: str,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Manifest | None = None,
+        mime: str = "application/json",
+        accept: str = "application/json",
+    ) -> bytes:
+        """Send one request; returns the body of a successful answer."""
+        resource = resource_of(path)
+        if (pause := self._not_before - time.monotonic()) > 0:
+            await asyncio.sleep(pause)
+        headers = {"Accept": accept}
+        if (token := self._bearer()) is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        content = None
+        if body is not None:
+            content = json.dumps(body, separators=(",", ":")).encode()
+            headers["Content-Type"] = mime
+        started = time.monotonic()
+        try:
+            async with self._session.request(
+                method,
+                self._connection.server + path,
+                params=params,
+                data=content,
+                headers=headers,
+                allow_redirects=False,
+            ) as response:
+                answer = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self._metrics.api_requests.labels(verb, resource, "unreachable").inc()
+            raise Unavailable(f"{method} {path}: {type(error).__name__}") from error
+        self._metrics.api_seconds.labels(verb).observe(time.monotonic() - started)
         if 200 <= response.status < 300:
             self._metrics.api_requests.labels(verb, resource, "ok").inc()
-            try:
-                document = json.loads(answer)
-            except ValueError as error:
-                raise Unavailable(f"{method} {path}: the answer is not JSON") from error
-            if not isinstance(document, dict):
-                raise Unavailable(f"{method} {path}: the answer is not an object")
-            return document
+            return answer
         translated = translate(method, path, response.status, answer)
         after = response.headers.get("Retry-After", "")
         if isinstance(translated, Throttled):

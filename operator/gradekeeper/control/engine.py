@@ -38,6 +38,7 @@ from gradekeeper.api.status import (
 )
 from gradekeeper.control.admission import Place, Slots
 from gradekeeper.control.cluster import Cluster, Manifest
+from gradekeeper.control.detaillog import Finished, LogKeeper
 from gradekeeper.control.errors import (
     ClusterError,
     Conflict,
@@ -210,6 +211,13 @@ class Engine:
         self._counts: dict[str, SuiteJobs] = {}
         self._deleting: set[str] = set()
         self._failures: Counter[Key] = Counter()
+        self._logs = LogKeeper(
+            cluster,
+            metrics,
+            max_bytes=settings.detail_log_max_bytes,
+            has_job=lambda uid: self.store.get("job", uid) is not None,
+            done=lambda uid: self.queue.add(Key("job", uid)),
+        )
         self._last_watch = self._last_list = time.monotonic()
 
     # -- intake -----------------------------------------------------------------------------------
@@ -270,6 +278,7 @@ class Engine:
         """Drop an object that is gone; returns whether it was known."""
         record = self.store.delete(kind, uid)
         self._deleting.discard(uid)
+        self._logs.forget(uid)
         if record is None:
             return False
         self._enqueue(kind, record)
@@ -316,6 +325,7 @@ class Engine:
             for _ in range(self.settings.workers):
                 group.create_task(self._work())
             group.create_task(self._relist_forever())
+            group.create_task(self._logs.run())
 
     async def _first_list(self) -> None:
         failures = 0
@@ -665,8 +675,20 @@ class Engine:
         return labelled and job.meta.uid in owners
 
     async def _delete_pod(self, record: Job | SettledJob, action: DeletePod) -> None:
-        if action.uid in self._deleting:
+        # It may have gone while this plan's status was being written.
+        if action.uid in self._deleting or action.uid not in self.store.pods:
             return
+        if action.keep_log is not None and not self._logs.is_done(
+            Finished(
+                namespace=record.meta.namespace,
+                job=record.meta.name,
+                job_uid=record.meta.uid,
+                attempt=action.keep_log,
+                pod=action.name,
+                pod_uid=action.uid,
+            )
+        ):
+            return  # The job is planned again when its log is put away, or lost.
         try:
             await self._cluster.delete(
                 _path("pod", record.meta.namespace, action.name), uid=action.uid

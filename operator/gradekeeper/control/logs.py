@@ -32,6 +32,8 @@ class Log(StrEnum):
     """A Pod of an attempt's name is not ours or not what we asked for."""
     POD_DELETED = "pod_deleted"
     """A Pod of ours was deleted because its attempt is over."""
+    DETAIL_LOG_LOST = "detail_log_lost"
+    """A referee's detail log could not be put away; its Pod went all the same."""
     ATTEMPT_FAILED = "attempt_failed"
     """An attempt ended by the platform's fault."""
     JOB_WAITING = "job_waiting"

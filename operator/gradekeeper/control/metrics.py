@@ -74,6 +74,12 @@ class Metrics:
             ["kind"],
             registry=registry,
         )
+        self.detail_logs = Counter(
+            "gradekeeper_detail_logs_total",
+            "Detail logs of referees that were to be kept, by what became of them.",
+            ["outcome"],
+            registry=registry,
+        )
         self.events_dropped = Counter(
             "gradekeeper_events_dropped_total",
             "Kubernetes Events that were not posted.",

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Literal
 
-from gradekeeper.api.names import LABEL_JOB_UID, REFEREE, pod_name
+from gradekeeper.api.names import LABEL_ATTEMPT, LABEL_JOB_UID, REFEREE, pod_name
 from gradekeeper.api.reasons import (
     FINAL_AT_ONCE,
     ConditionType,
@@ -64,6 +64,8 @@ from gradekeeper.verdicts.model import (
 
 MAX_BACKOFF_SECONDS = 60.0
 
+KeepLogs = Literal["none", "failed", "all"]
+
 
 class Parts(Enum):
     """What is known of a submission's parts."""
@@ -86,6 +88,8 @@ class Policy:
         pending_patience: how long a new Pod may be pending before the status says so.
         waiting_patience: how long a job may wait before its status says so.
         failed_pod_retention: how long an ended Pod of a failed attempt is kept.
+        keep_logs: whose referee's detail log is put away before the Pod goes: nobody's, failed
+            attempts' or everybody's.
     """
 
     attempt_backoff: float = 2.0
@@ -93,6 +97,7 @@ class Policy:
     pending_patience: float = 10.0
     waiting_patience: float = 1.0
     failed_pod_retention: float = 0.0
+    keep_logs: KeepLogs = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +173,17 @@ class CreatePod:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Delete a Pod of ours."""
+    """Delete a Pod of ours.
+
+    Attributes:
+        name: of the Pod.
+        uid: of the Pod.
+        keep_log: number of the attempt whose detail log is put away before, or None.
+    """
 
     name: str
     uid: str
+    keep_log: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +279,17 @@ def plan_job(
     if job.meta.deleting:
         return NOTHING  # The garbage collector takes the Pods and parts.
     if isinstance(job, SettledJob):
-        return _plan_settled(job, observed.pods, now=now)
+        return _plan_settled(job, observed.pods, now=now, keep_logs=policy.keep_logs)
     return _Planner(job, observed, now, policy, building, serving).plan()
 
 
-def _plan_settled(job: SettledJob, pods: Sequence[Pod], *, now: datetime) -> Plan:
+def _plan_settled(
+    job: SettledJob, pods: Sequence[Pod], *, now: datetime, keep_logs: KeepLogs
+) -> Plan:
     if (left := (job.completed + timedelta(seconds=job.ttl) - now).total_seconds()) <= 0:
         return Plan(after=(DeleteJob(),))
     leftovers = tuple(
-        DeletePod(pod.meta.name, pod.meta.uid)
+        _deletion(pod, job.reason, keep_logs)
         for pod in pods
         if _is_ours(pod, job.meta.uid) and not pod.meta.deleting
     )
@@ -403,9 +417,10 @@ class _Planner:
         current = find_condition(self.job.status.conditions, ConditionType.ADMITTED)
         if current is None and left > 0:
             return self._cleaned(Plan(requeue_after=left), left)
-        status = self._status(
-            self._condition(ConditionType.ADMITTED, "False", reason, self.job.status.conditions)
+        conditions = self._condition(
+            ConditionType.ADMITTED, "False", reason, self.job.status.conditions
         )
+        status = self._status(self._undecided(reason, conditions))
         return self._cleaned(Plan(status=status), None)
 
     # -- with a Pod -------------------------------------------------------------------------------
@@ -430,8 +445,9 @@ class _Planner:
         match outcome:
             case PodFinished(result=result):
                 return self._finish(number, pod, suite, probe, result)
-            case PodFailed(reason=reason, message=message):
-                return self._fail(number, reason, pod, suite, message)
+            case PodFailed(reason=reason, message=message, result=said):
+                log = said.log if said is not None else ""
+                return self._fail(number, reason, pod, suite, message, log=log or None)
             case PodPending() | PodRunning():
                 return self._progress(number, pod, suite, probe, outcome)
 
@@ -454,18 +470,17 @@ class _Planner:
             if age < self.policy.pending_patience:
                 patience = self.policy.pending_patience - age
                 soonest = patience if left is None else min(left, patience)
-                return Plan(requeue_after=soonest, slot=Slot.KEEP)
+                # The Pod of the attempt before may hold the room that this one waits for.
+                return self._cleaned(Plan(requeue_after=soonest, slot=Slot.KEEP), soonest)
         conditions = self._condition(
             ConditionType.ADMITTED, "True", ProgressReason.ADMITTED, self.job.status.conditions
         )
-        if isinstance(outcome, PodRunning):
-            conditions = self._condition(
-                ConditionType.STARTED, "True", ProgressReason.POD_RUNNING, conditions
-            )
-        else:
-            conditions = self._condition(ConditionType.STARTED, "False", outcome.reason, conditions)
+        progress = ProgressReason.POD_RUNNING if isinstance(outcome, PodRunning) else outcome.reason
+        conditions = self._condition(
+            ConditionType.STARTED, "True" if running else "False", progress, conditions
+        )
         status = self._status(
-            conditions,
+            self._undecided(progress, conditions),
             attempts=self._with_attempt(self._attempt(number, pod)),
             **self._places(pod, suite),
         )
@@ -478,12 +493,14 @@ class _Planner:
         # Fixed sentences only, whoever wrote the result.
         verdict = verdict.model_copy(update={"message": verdict.reason.sentence})
         if isinstance(verdict, Unjudged):
-            return self._fail(number, verdict.reason, pod, suite)
+            return self._fail(number, verdict.reason, pod, suite, log=result.log or None)
         # Where no isolation was observed nothing passed, and there is nothing to vouch for.
         hollow = result.isolation is None and verdict.passed == 0
         if isinstance(verdict, Graded) and not hollow and not self._is_vouched(probe, result):
             why = f"Nobody vouches that {probe.address}:{probe.port} was served when it was probed."
-            return self._fail(number, Reason.ISOLATION_NOT_ENFORCED, pod, suite, why)
+            return self._fail(
+                number, Reason.ISOLATION_NOT_ENFORCED, pod, suite, why, log=result.log or None
+            )
         isolation = None
         if result.isolation is not None:
             qos = str((pod.manifest.get("status") or {}).get("qosClass", ""))
@@ -530,20 +547,21 @@ class _Planner:
         pod: Pod | None,
         suite: FrozenSuite | None,
         why: str = "",
+        log: str | None = None,
     ) -> Plan:
         attempt = self._attempt(number, pod, reason)
         if reason in FINAL_AT_ONCE or number > self.job.spec.retry_limit:
-            settlement = Settlement(unjudged(reason), suite)
+            settlement = Settlement(unjudged(reason), suite, log=log)
             return replace(self._settle(settlement, attempt, pod), failed=attempt, why=why)
         conditions = self._condition(
             ConditionType.STARTED, "False", ProgressReason.RETRYING, self.job.status.conditions
         )
         status = self._status(
-            conditions,
+            self._undecided(ProgressReason.RETRYING, conditions),
             attempts=self._with_attempt(attempt),
             **self._places(pod, suite),
         )
-        deletions = () if pod is None else self._deletions((pod,), self.now)
+        deletions = () if pod is None else self._deletions((pod,), self.now, reason)
         return Plan(status=status, after=deletions, requeue_after=0.0, failed=attempt, why=why)
 
     def _settle(
@@ -580,7 +598,7 @@ class _Planner:
             status=status,
             settlement=settlement,
             after=tuple(
-                DeletePod(pod.meta.name, pod.meta.uid)
+                self._deletion(pod, verdict.reason)
                 for pod in self.observed.pods
                 if _is_ours(pod, self.job.meta.uid) and not pod.meta.deleting
             ),
@@ -637,6 +655,15 @@ class _Planner:
             set_condition(conditions, type_, status, reason, "", self.now, self.job.meta.generation)
         )
 
+    def _undecided(
+        self, reason: Reason | ProgressReason, conditions: Sequence[Condition]
+    ) -> tuple[Condition, ...]:
+        """The conditions, with `Succeeded` saying how far the job is: what `kubectl get` shows.
+
+        It only ever changes together with another condition, so that it costs no write.
+        """
+        return self._condition(ConditionType.SUCCEEDED, "Unknown", reason, conditions)
+
     def _status(self, conditions: tuple[Condition, ...], **update: Any) -> GradingJobStatus | None:
         """The new status, or None where nothing but the generation would change."""
         for name in ("completion_time", "start_time"):
@@ -662,18 +689,25 @@ class _Planner:
         soonest = requeue_after
         for pod in others:
             since = finished.get(pod.meta.uid, pod.meta.created)
-            deletions.extend(self._deletions((pod,), since))
+            deletions.extend(self._deletions((pod,), since, Reason.POD_LOST))
             if _has_ended(pod):
                 left = self.policy.failed_pod_retention - (self.now - since).total_seconds()
                 if left > 0:
                     soonest = left if soonest is None else min(soonest, left)
         return replace(plan, after=(*plan.after, *deletions), requeue_after=soonest)
 
-    def _deletions(self, pods: Sequence[Pod], since: datetime) -> tuple[DeletePod, ...]:
+    def _deletion(self, pod: Pod, reason: str) -> DeletePod:
+        """The deletion of a Pod; what is recorded of its attempt wins over `reason`."""
+        recorded = {one.pod_uid: one.reason for one in self._attempts() if one.reason}
+        return _deletion(pod, recorded.get(pod.meta.uid, reason), self.policy.keep_logs)
+
+    def _deletions(
+        self, pods: Sequence[Pod], since: datetime, reason: str
+    ) -> tuple[DeletePod, ...]:
         """Deletions of failed attempts' Pods, but for ended ones whose retention still runs."""
         kept = (self.now - since).total_seconds() < self.policy.failed_pod_retention
         return tuple(
-            DeletePod(pod.meta.name, pod.meta.uid)
+            self._deletion(pod, reason)
             for pod in pods
             if _is_ours(pod, self.job.meta.uid)
             and not pod.meta.deleting
@@ -698,6 +732,34 @@ def probe_of(manifest: dict[str, Any]) -> ProbeTarget | None:
     except (KeyError, TypeError, ValueError):
         return None
     return None
+
+
+def _deletion(pod: Pod, reason: str, keep_logs: KeepLogs) -> DeletePod:
+    """The deletion of a Pod whose attempt ended for a reason, with what becomes of its log."""
+    number = (pod.manifest["metadata"].get("labels") or {}).get(LABEL_ATTEMPT, "")
+    wanted = keep_logs == "all" or (keep_logs == "failed" and _is_failure(reason))
+    # Nobody answers for a node that is lost, and where no referee started there is no log.
+    readable = number.isdecimal() and reason != Reason.NODE_LOST and _has_log(pod)
+    return DeletePod(pod.meta.name, pod.meta.uid, int(number) if wanted and readable else None)
+
+
+def _is_failure(reason: str) -> bool:
+    """Whether the platform is to blame for an attempt that ended so."""
+    return (
+        reason in set(Reason)
+        and Reason(reason).decision is Decision.UNJUDGED
+        and reason not in FINAL_AT_ONCE
+    )
+
+
+def _has_log(pod: Pod) -> bool:
+    """Whether the referee of a Pod ever ran."""
+    statuses = (pod.manifest.get("status") or {}).get("containerStatuses") or ()
+    return any(
+        one.get("name") == REFEREE
+        and not {"running", "terminated"}.isdisjoint(one.get("state") or ())
+        for one in statuses
+    )
 
 
 def _is_ours(pod: Pod, job_uid: str) -> bool:

@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import TypeAdapter, ValidationError
+
+from gradekeeper.api.schema import StringMap
+from gradekeeper.api.spec import Toleration
 from gradekeeper.control.errors import SettingsError
-from gradekeeper.control.plan import Policy
+from gradekeeper.control.plan import KeepLogs, Policy
 from gradekeeper.pods.build import PodSettings
 
 PREFIX = "GRADEKEEPER_"
@@ -92,6 +96,12 @@ class Settings:
     priority_class_name: str | None = None
     """Priority class of grading Pods. Without one, or with a low one, they may be preempted."""
 
+    node_selector: StringMap = dataclasses.field(default_factory=dict)
+    """Labels of the nodes that may run grading Pods, as a JSON object; a suite may add others."""
+
+    tolerations: tuple[Toleration, ...] = ()
+    """Tolerations of grading Pods beside their suite's, as a JSON array."""
+
     image_pull_secrets: tuple[str, ...] = ()
     """Names of pull secrets for grading Pods, comma separated."""
 
@@ -116,6 +126,14 @@ class Settings:
     failed_pod_retention_seconds: float = 0.0
     """How long the Pod of a failed attempt is kept once it has ended, for its log. Pods of graded
     attempts are deleted as soon as the verdict is written."""
+
+    detail_logs: KeepLogs = "failed"
+    """Whose referee's detail log is kept in a Secret beside the job, for as long as the job exists:
+    `none`, those of `failed` attempts, or `all`. `all` costs a write a job."""
+
+    detail_log_max_bytes: int = 64 * 1024
+    """Most bytes of such a log, compressed, 1 KiB to 512 KiB; of a longer one the beginning is
+    kept. A log of 256 KiB, the most that a referee writes, takes a tenth of that as a rule."""
 
     workers: int = 8
     """Keys that are reconciled at the same time."""
@@ -145,7 +163,7 @@ class Settings:
         Raises:
             SettingsError: a required variable is missing or a value cannot be used.
         """
-        hints = typing.get_type_hints(cls)
+        hints = typing.get_type_hints(cls, include_extras=True)
         values: dict[str, object] = {}
         for field in dataclasses.fields(cls):
             name = PREFIX + field.name.upper()
@@ -156,7 +174,7 @@ class Settings:
                 text = text.upper()
             if text:
                 values[field.name] = _parse(name, text, hints[field.name])
-            elif field.default is dataclasses.MISSING:
+            elif (field.default, field.default_factory) == (dataclasses.MISSING,) * 2:
                 raise SettingsError(f"{name} is not set")
         settings = cls(**values)  # type: ignore[arg-type]
         _check(settings)
@@ -171,6 +189,13 @@ def _parse(name: str, text: str, kind: object) -> object:
         return text
     if typing.get_origin(kind) is types.UnionType:
         kind = next(one for one in typing.get_args(kind) if one is not type(None))
+    if kind in (StringMap, tuple[Toleration, ...]):
+        try:
+            return TypeAdapter(kind).validate_json(text)
+        except ValidationError as error:
+            said = error.errors()[0]
+            place = ".".join(map(str, said["loc"]))
+            raise SettingsError(f"{name}: {place + ': ' if place else ''}{said['msg']}") from None
     if kind == tuple[str, ...]:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if kind is bool:
@@ -198,6 +223,8 @@ def pod_settings(settings: Settings) -> PodSettings:
         cpu_request_percent=settings.cpu_request_percent,
         runtime_class_name=settings.runtime_class_name,
         priority_class_name=settings.priority_class_name,
+        node_selector=settings.node_selector,
+        tolerations=settings.tolerations,
     )
 
 
@@ -209,6 +236,7 @@ def plan_policy(settings: Settings) -> Policy:
         pending_patience=settings.pending_patience_seconds,
         waiting_patience=settings.waiting_patience_seconds,
         failed_pod_retention=settings.failed_pod_retention_seconds,
+        keep_logs=settings.detail_logs,
     )
 
 
@@ -230,5 +258,7 @@ def _check(settings: Settings) -> None:
             raise SettingsError(f"{PREFIX}{name.upper()} is not a port")
     if not 1 <= settings.cpu_request_percent <= 100:
         raise SettingsError(f"{PREFIX}CPU_REQUEST_PERCENT must be from 1 to 100")
+    if not 1024 <= settings.detail_log_max_bytes <= 512 * 1024:
+        raise SettingsError(f"{PREFIX}DETAIL_LOG_MAX_BYTES must be from 1024 to 524288")
     if settings.log_level not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
         raise SettingsError(f"{PREFIX}LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR")

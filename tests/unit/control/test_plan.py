@@ -15,6 +15,7 @@ from gradekeeper.control.plan import (
     CreatePod,
     DeleteJob,
     DeletePod,
+    KeepLogs,
     Parts,
     Policy,
     ReadParts,
@@ -58,6 +59,7 @@ def test_a_waiting_job_says_for_what_once_it_has_waited(
     late = scene.later(1.5).plan()
     scene.write(late)
     assert scene.condition("Admitted") == ("False", reason)
+    assert scene.condition("Succeeded") == ("Unknown", reason), "what `kubectl get` shows"
     assert scene.plan().status is None, "what is written already is not written again"
 
 
@@ -116,6 +118,7 @@ def test_a_new_pod_is_not_reported_while_it_may_start_any_moment() -> None:
     plan = scene.later(11).plan()
     scene.write(plan)
     assert scene.condition("Started") == ("False", "PodPending")
+    assert scene.condition("Succeeded") == ("Unknown", "PodPending")
 
 
 def test_a_pod_that_no_node_has_room_for_is_said_to_be_unschedulable() -> None:
@@ -136,6 +139,7 @@ def test_a_running_pod_is_recorded_once_with_its_attempt() -> None:
     scene.write(plan)
     assert scene.condition("Admitted") == ("True", "Admitted")
     assert scene.condition("Started") == ("True", "PodRunning")
+    assert scene.condition("Succeeded") == ("Unknown", "PodRunning")
     (attempt,) = scene.status["attempts"]
     assert attempt["number"] == 1 and attempt["podUid"] == "pod-1"
     assert scene.plan().status is None
@@ -245,7 +249,9 @@ def test_the_deadline_runs_from_the_pods_start() -> None:
     assert scene.later(59).plan().failed is None
     plan = scene.later(1).plan()
     assert plan.failed is not None and plan.failed.reason == "DeadlineExceeded"
-    assert plan.after == (DeletePod(FIRST_POD, "pod-1"),)
+    assert plan.after == (DeletePod(FIRST_POD, "pod-1", keep_log=1),)
+    scene.write(plan)
+    assert scene.condition("Succeeded") == ("Unknown", "Retrying")
 
 
 def test_another_owners_pod_is_refused_and_left_alone() -> None:
@@ -357,7 +363,70 @@ def test_a_failed_pod_is_kept_for_its_log_if_asked_and_then_deleted() -> None:
     scene.write(plan)
     assert scene.later(1).plan().after == ()
     scene.observe(holds_slot=False)
-    assert scene.later(100).plan().after == (DeletePod(FIRST_POD, "pod-1"),)
+    assert scene.later(100).plan().after == (DeletePod(FIRST_POD, "pod-1", keep_log=1),)
+
+
+@pytest.mark.parametrize(
+    ("keep", "failure", "success"),
+    [("none", None, None), ("failed", 1, None), ("all", 1, 1)],
+)
+def test_whose_log_is_kept_is_the_installations_choice(
+    keep: KeepLogs, failure: int | None, success: int | None
+) -> None:
+    policy = Policy(keep_logs=keep)
+    good = with_pod(finished(a_result()))
+    good.policy = policy
+    plan = good.plan()
+    assert plan.after == (DeletePod(FIRST_POD, "pod-1", keep_log=success),)
+    good.write(plan)
+    assert good.plan().after == plan.after, "a restart between verdict and deletion loses no log"
+    ended = pod_status("Failed", started=T0, terminated={"exitCode": 3, "reason": "Error"})
+    bad = with_pod(ended, retryLimit=0)
+    bad.policy = policy
+    plan = bad.plan()
+    assert plan.after == (DeletePod(FIRST_POD, "pod-1", keep_log=failure),)
+    bad.write(plan)
+    assert bad.plan().after == plan.after
+
+
+def test_no_log_is_asked_of_a_lost_node_or_of_a_referee_that_never_ran() -> None:
+    status = running()
+    status["reason"] = "NodeLost"
+    lost = with_pod(status)
+    lost.policy = Policy(keep_logs="all")
+    plan = lost.plan()
+    assert plan.failed is not None and plan.failed.reason == "NodeLost"
+    assert plan.after == (DeletePod(FIRST_POD, "pod-1"),)
+    unpulled = with_pod(pod_status("Pending", started=T0, waiting={"reason": "ErrImagePull"}))
+    unpulled.policy = Policy(keep_logs="all")
+    plan = unpulled.later(100_000).plan()
+    assert plan.failed is not None
+    assert plan.after == (DeletePod(FIRST_POD, "pod-1"),)
+
+
+def test_a_cancelled_job_is_no_failure_whose_log_is_kept() -> None:
+    scene = with_pod(running())
+    scene.manifest["spec"]["cancel"] = True
+    assert scene.plan().after == (DeletePod(FIRST_POD, "pod-1"),)
+
+
+def test_the_log_of_a_referee_that_gave_up_is_signed() -> None:
+    gave_up = a_result(decision="Unjudged", reason="NodeOverloaded")
+    plan = with_pod(finished(gave_up), retryLimit=0).plan()
+    assert plan.settlement is not None and plan.settlement.log == gave_up.log
+
+
+def test_the_pod_of_the_attempt_before_makes_room_for_a_pending_one() -> None:
+    scene = with_pod(running())
+    scene.write(scene.plan())
+    first = scene.pods[FIRST_POD]
+    first["status"] = pod_status("Failed", started=T0, terminated={"exitCode": 3})
+    scene.write(scene.plan())
+    scene.later(10)
+    (action,) = scene.plan().before
+    assert isinstance(action, CreatePod) and action.attempt == 2
+    scene.put_pod(action.manifest, {"phase": "Pending"})
+    assert scene.plan().after == (DeletePod(FIRST_POD, "pod-1", keep_log=1),)
 
 
 def test_a_settled_job_is_deleted_when_its_time_is_over() -> None:

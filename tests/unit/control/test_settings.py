@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gradekeeper.api.schema import dump
 from gradekeeper.control.errors import SettingsError
 from gradekeeper.control.settings import PREFIX, Settings, plan_policy, pod_settings
 
@@ -43,6 +44,10 @@ def test_every_value_is_parsed_by_its_type() -> None:
             "GRADEKEEPER_USER_NAMESPACES": "preferred",
             "GRADEKEEPER_CPU_REQUEST_PERCENT": "50",
             "GRADEKEEPER_STATE_DIR": "",
+            "GRADEKEEPER_RUNTIME_CLASS_NAME": "gvisor",
+            "GRADEKEEPER_NODE_SELECTOR": '{"pool":"grading"}',
+            "GRADEKEEPER_TOLERATIONS": '[{"key":"pool","operator":"Exists"}]',
+            "GRADEKEEPER_DETAIL_LOGS": "all",
         }
     )
     assert settings.max_pods_in_flight == 7
@@ -53,7 +58,11 @@ def test_every_value_is_parsed_by_its_type() -> None:
     pods = pod_settings(settings)
     assert (pods.user_namespaces, pods.cpu_request_percent) == ("preferred", 50)
     assert pods.image_pull_secrets == ("a", "b")
-    assert plan_policy(settings).attempt_backoff == 0.5
+    assert pods.runtime_class_name == "gvisor"
+    assert dict(pods.node_selector) == {"pool": "grading"}
+    assert [dump(one) for one in pods.tolerations] == [{"key": "pool", "operator": "Exists"}]
+    policy = plan_policy(settings)
+    assert (policy.attempt_backoff, policy.keep_logs) == (0.5, "all")
 
 
 @pytest.mark.parametrize(
@@ -66,6 +75,11 @@ def test_every_value_is_parsed_by_its_type() -> None:
         ("PROBE_PORT", "70000"),
         ("CPU_REQUEST_PERCENT", "0"),
         ("LOG_LEVEL", "loud"),
+        ("DETAIL_LOGS", "some"),
+        ("DETAIL_LOG_MAX_BYTES", "1000"),
+        ("NODE_SELECTOR", "pool=grading"),
+        ("TOLERATIONS", '[{"key":"pool","effect":"Never"}]'),
+        ("TOLERATIONS", '[{"keys":"pool"}]'),
         ("NAMESPACES", ","),
     ],
 )
