@@ -26,8 +26,14 @@ BACKOFF_SECONDS = 1
 OUT = BUILD / "matrix"
 
 
-def install(cluster: Cluster, found: stage.Images) -> None:
-    """Install the chart with little patience, one grading at a time, and no pulling of images."""
+def install(cluster: Cluster, found: stage.Images, max_pods: int = 1) -> None:
+    """Install the chart with little patience and no pulling of images.
+
+    Args:
+        cluster: where.
+        found: the images.
+        max_pods: gradings at a time.
+    """
     OUT.mkdir(parents=True, exist_ok=True)
     public = stage.author_key(cluster).with_suffix(".pub")
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", stage.CHART / "crds")
@@ -45,7 +51,11 @@ def install(cluster: Cluster, found: stage.Images) -> None:
         "gradingNamespaces": [{"name": NAMESPACE, "create": True}],
         # A tenth of the CPU is requested, so that this runs beside others on a small node. No
         # image is ever pulled: a missing one is missing at once, and no packet leaves the machine.
-        "grading": {"maxPodsInFlight": 1, "cpuRequestPercent": 10, "imagePullPolicy": "Never"},
+        "grading": {
+            "maxPodsInFlight": max_pods,
+            "cpuRequestPercent": 10,
+            "imagePullPolicy": "Never",
+        },
         "extraEnv": [
             {"name": f"GRADEKEEPER_{name}", "value": str(value)} for name, value in patience.items()
         ],

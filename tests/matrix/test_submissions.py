@@ -1,0 +1,45 @@
+"""The submissions' half of the attribution matrix: no fault of a submission becomes an error.
+
+Each case is graded by the local engine and on the cluster: one attempt, exactly the outcomes that
+`submissions.py` expects, the same in both places.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .local import LocalEngine
+from .submissions import CASES, Case
+from .world import Job, World
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def test_every_job_has_a_name_of_its_own() -> None:
+    assert len({case.slug for case in CASES}) == len(CASES)
+
+
+@every_case
+def test_by_the_local_engine(local: LocalEngine, case: Case) -> None:
+    found = local.result(case)
+    expected = (case.decision, case.reason, case.outcomes)
+    assert (found.decision, found.reason, found.outcomes) == expected
+
+
+@pytest.mark.cluster
+@every_case
+def test_on_the_cluster(
+    world: World, submitted: dict[str, Job], local: LocalEngine, case: Case
+) -> None:
+    predicate = world.judge(
+        case.name,
+        submitted[case.name],
+        attempts=["Completed" if case.decision == "Graded" else case.reason],
+        decision=case.decision,
+        reason=case.reason,
+        outcomes=case.outcomes,
+        limit=280,
+    )
+    there = [test["outcome"] for test in predicate["tests"]]
+    assert "".join(there) == local.result(case).outcomes
