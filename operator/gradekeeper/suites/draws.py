@@ -1,10 +1,13 @@
 """Drawing inputs: from a definition and a seed to strings, the same ones on every machine."""
 
+import importlib.util
 import random
 import runpy
+import sys
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, Final
 
 from gradekeeper.suites.definition import (
     Cents,
@@ -24,15 +27,17 @@ Generators = Mapping[str, Generator]
 
 _LETTERS = "abcdefghijkmnopqrstuvwxyz"  # without l, which reads as 1
 _WORD_LENGTH = 8
+_PACKAGE: Final = "generators"
 
 
 def load_generators(folder: Path, definition: SuiteDefinition) -> Generators:
-    """Run a suite folder's `generators.py` and take its GENERATORS.
+    """Run a suite folder's `generators.py`, or package `generators`, and take its GENERATORS.
 
     Raises:
         DefinitionError: it fails, has no GENERATORS, or lacks one that suite.yaml names.
     """
-    path = folder / "generators.py"
+    package = folder / _PACKAGE / "__init__.py"
+    path = package if package.is_file() else folder / f"{_PACKAGE}.py"
     wanted = {
         spec.generator
         for _, group, test in definition.every_test()
@@ -46,7 +51,7 @@ def load_generators(folder: Path, definition: SuiteDefinition) -> Generators:
             f"{folder} has no generators.py, but suite.yaml names {sorted(wanted)}"
         )
     try:
-        found = runpy.run_path(str(path)).get("GENERATORS")
+        found = _run(path).get("GENERATORS")
     except Exception as error:
         raise DefinitionError(f"{path} fails: {type(error).__name__}: {error}") from error
     if not isinstance(found, dict) or not all(callable(one) for one in found.values()):
@@ -55,6 +60,27 @@ def load_generators(folder: Path, definition: SuiteDefinition) -> Generators:
     if missing:
         raise DefinitionError(f"{path} lacks generators that suite.yaml names: {missing}")
     return found
+
+
+def _run(path: Path) -> Mapping[str, Any]:
+    """The names that a file defines; of a package's `__init__.py`, which may import its modules."""
+    if path.name != "__init__.py":
+        return runpy.run_path(str(path))
+    spec = importlib.util.spec_from_file_location(
+        _PACKAGE, path, submodule_search_locations=[str(path.parent)]
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    before = set(sys.modules)
+    # Relative imports ask for the package by its name; another suite's has the same.
+    sys.modules[_PACKAGE] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        for name in set(sys.modules) - before:
+            if name.partition(".")[0] == _PACKAGE:
+                del sys.modules[name]
+    return vars(module)
 
 
 def draw_inputs(

@@ -1,5 +1,7 @@
 """Inputs: reproducible, within their bounds, and whatever generators.py gives."""
 
+import random
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gradekeeper.suites.definition import Group, load_suite
+from gradekeeper.suites.definition import Group, SuiteDefinition, load_suite
 from gradekeeper.suites.draws import draw_inputs, load_generators
 from gradekeeper.suites.errors import DefinitionError
 from unit.suites.tiny_suite import DOCUMENT, write
@@ -52,6 +54,25 @@ def test_the_same_draw_is_the_same_everywhere_and_another_attempt_is_not() -> No
     assert draw(one, 4) != draw(one, 3)
 
 
+def wanting_generators(folder: Path) -> SuiteDefinition:
+    document = {**DOCUMENT, "groups": [{**DOCUMENT["groups"][0]}]}
+    document["groups"][0]["inputs"] = {"a": {"generator": "mine"}}
+    (folder / "suite.yaml").write_text(yaml.safe_dump(document))
+    return load_suite(folder)
+
+
+def test_generators_may_be_a_package_of_modules(suite_folder: Path) -> None:
+    package = suite_folder / "generators"
+    write(package / "__init__.py", "from .numbers import one\nGENERATORS = {'mine': one}\n")
+    found = []
+    for number in (1, 2):
+        write(package / "numbers.py", f"def one(rng):\n    return '{number}{'!' * number}'\n")
+        found.append(load_generators(suite_folder, wanting_generators(suite_folder)))
+    # The second time its modules are read again: another suite's may have the same names.
+    assert [one["mine"](random.Random(0)) for one in found] == ["1!", "2!!"]
+    assert not [name for name in sys.modules if name.partition(".")[0] == "generators"]
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
@@ -64,13 +85,11 @@ def test_the_same_draw_is_the_same_everywhere_and_another_attempt_is_not() -> No
 def test_a_suite_whose_generators_do_not_load(
     suite_folder: Path, source: str | None, sentence: str
 ) -> None:
-    document = {**DOCUMENT, "groups": [{**DOCUMENT["groups"][0], "inputs": {}}]}
-    document["groups"][0]["inputs"] = {"a": {"generator": "mine"}}
-    (suite_folder / "suite.yaml").write_text(yaml.safe_dump(document))
+    definition = wanting_generators(suite_folder)
     if source is not None:
         write(suite_folder / "generators.py", source)
     with pytest.raises(DefinitionError) as error:
-        load_generators(suite_folder, load_suite(suite_folder))
+        load_generators(suite_folder, definition)
     assert sentence in str(error.value)
 
 
