@@ -46,7 +46,7 @@ $(VENV)/.installed: requirements/dev.txt requirements/build.txt pyproject.toml
 	@touch $@
 
 # --- what is built --------------------------------------------------------------------------------
-.PHONY: lanes images manifests lock
+.PHONY: lanes images manifests crds billing-docs lock
 lanes: ## laned, its probe and the Java kit, in build/lanes
 	$(MAKE) --no-print-directory -C lanes OUT=$(CURDIR)/$(BUILD)/lanes
 
@@ -58,6 +58,9 @@ manifests: setup helm ## render manifests/ from the chart
 
 crds: setup ## write the chart's CRDs from the models
 	$(PY) -m gradekeeper.api.crds charts/gradekeeper/crds
+
+billing-docs: setup ## write the tables of docs/billing from catalog, suite and scoring
+	PYTHONPATH=env/billing_payment_debug $(PY) docs/billing/tables.py
 
 UV_COMPILE = $(BUILD)/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
@@ -90,7 +93,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py
+	$(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py docs/billing/tables.py
 	PYTHONPATH=env/billing_payment_debug $(VENV)/bin/lint-imports --config pyproject.toml
 	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml assets/suites docs/examples
 	shellcheck $$(git ls-files '*.sh' '.ci/run')

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from gradekeeper.referee.bundle import SubmissionRules
+from gradekeeper.referee.intake import compile_rules
 from gradekeeper.referee.strictjson import StrictJsonError, encode_canonical, parse_strict
 from gradekeeper.suites.definition import SuiteDefinition, load_suite
 from gradekeeper.suites.errors import DefinitionError
 from gradekeeper.suites.java import build_jar, compile_drivers, find_javac
-from gradekeeper.suites.trees import GOLD, NULL, archive_tree, read_tree, submission_tree
+from gradekeeper.suites.trees import GOLD, NULL, Tree, archive_tree, read_tree, submission_tree
 
 BUNDLE_SCHEMA: Final = "gradekeeper.bundle/v1"
 INDEX_SCHEMA: Final = "gradekeeper.index/v1"
@@ -139,6 +141,7 @@ def build_bundle(
         name: submission_tree(root, definition, _builtin_overlays(root, name))
         for name in (GOLD, NULL)
     }
+    _require_files(root, definition, trees)
     classes = compile_drivers(
         gold=trees[GOLD],
         source_root=definition.build.source_root,
@@ -216,6 +219,26 @@ def _builtin_overlays(root: Path, name: str) -> Sequence[str]:
     if not (root / "submissions" / name).is_dir():
         raise DefinitionError(f"{root}: there is no folder submissions/{name}")
     return [name]
+
+
+def _require_files(root: Path, definition: SuiteDefinition, trees: Mapping[str, Tree]) -> None:
+    """Refuse patterns that leave nothing to compile of gold or null."""
+    rules = definition.submission
+    takes = compile_rules(
+        SubmissionRules(
+            include=rules.include,
+            exclude=rules.exclude,
+            max_files=rules.max_files,
+            max_bytes=rules.max_bytes,
+        )
+    )
+    for name, tree in trees.items():
+        if not any(takes(path) for path in tree):
+            raise DefinitionError(
+                f"{root}/suite.yaml: submission: none of the {len(tree)} files of {name} matches"
+                f" include {list(rules.include)}"
+                + (f" and not exclude {list(rules.exclude)}" if rules.exclude else "")
+            )
 
 
 def _require_replaceable(target: Path) -> None:

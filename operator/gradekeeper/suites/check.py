@@ -226,7 +226,8 @@ def check(
         loaded: How often gold is graded, with draws at random, while all processors are busy.
         every_draw: Run defects, peers and scenarios with every pinned draw, not with one at
             random. Null always runs with every draw.
-        only: Globs of submissions to run; empty: all, and what is checked without running.
+        only: Globs of the report's lines; empty: all. Submissions with one defect are left out
+            while the line `defects` has problems.
         progress: Told what happens, one line at a time.
 
     Raises:
@@ -246,17 +247,18 @@ def check(
             *_builtins(index, draws, draws if gold is None else gold, loaded),
             *_others(root, defects, index, draws if every_draw else 0),
         ]
-        names = dict.fromkeys(run.name for run in plan)
+        unrun = list(_unrun(root, bundle, pins, defects))
+        names = dict.fromkeys([*(line.name for line in unrun), *(run.name for run in plan)])
         for glob in only:
             if not any(fnmatchcase(name, glob) for name in names):
-                raise DefinitionError(f"no submission is called {glob!r}; there is: {list(names)}")
-        if not only:
-            lines += _unrun(root, bundle, pins, defects)
-        broken = {line.name for line in lines if line.problems}
+                raise DefinitionError(f"nothing is called {glob!r}; there is {', '.join(names)}")
+        lines += [line for line in unrun if not only or _among(line.name, only)]
+        # Where patches do not fit, a repository with one defect cannot even be made.
+        broken = any(line.name == _DEFECTS and line.problems for line in unrun)
         for run in plan:
             if only and not _among(run.name, only):
                 continue
-            if run.name.startswith(ONLY) and _DEFECTS in broken:
+            if run.name.startswith(ONLY) and broken:
                 continue
             progress(run.told)
             lines.append(_run(root, bundle, lane, run))

@@ -1,6 +1,5 @@
 """`gradekeeper suite …`: the author's commands, thin adapters around this package."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from gradekeeper.referee.local import LocalError, LocalLane
+from gradekeeper.referee.local import LocalError, LocalLane, find_lanes
 from gradekeeper.suites.bundle import build_bundle, digest_of, load_bundle
 from gradekeeper.suites.check import DEFAULT_LOADED, CheckReport, check
 from gradekeeper.suites.definition import explain
@@ -85,7 +84,7 @@ def check_command(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Run only this submission, such as 'only-*'; may be repeated."),
+        typer.Option(help="Only this line of the report, such as 'only-*'; may be repeated."),
     ] = None,
 ) -> None:
     """Prove that gold passes, and that whatever is not gold fails exactly where it must.
@@ -224,10 +223,15 @@ def _print_report(report: CheckReport) -> None:
             f"{line.seconds:.1f}",
         )
     console.print(table)
+    # A driver that is wrong is so in every draw: that is one problem, not eight.
+    told: dict[tuple[str, str], list[str]] = {}
     for line in report.lines:
         for problem in line.problems:
-            draw = "" if line.draw is None else f" (draw {line.draw})"
-            console.print(f"{line.name}{draw}: {problem}", soft_wrap=True, markup=False)
+            draws = told.setdefault((line.name, problem), [])
+            draws += [] if line.draw is None else [str(line.draw)]
+    for (name, problem), draws in told.items():
+        where = f" (draw{'s' * (len(draws) > 1)} {', '.join(draws)})" if draws else ""
+        console.print(f"{name}{where}: {problem}", soft_wrap=True, markup=False)
 
 
 @contextmanager
@@ -254,7 +258,7 @@ def _reported() -> Iterator[None]:
 
 
 def _kit() -> Path:
-    kit = Path(os.environ.get("GRADEKEEPER_LANES", "build/lanes")) / "kit.jar"
+    kit = find_lanes() / "kit.jar"
     if not kit.is_file():
         raise CommandFailed(
             f"{kit} does not exist: run `make lanes`, give --kit, or set GRADEKEEPER_LANES to a"

@@ -3,6 +3,7 @@
 Pure but for `load_suite`, which reads the folder. docs/protocols.md "Suite folder" fixes the form.
 """
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -20,6 +21,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from gradekeeper.api.names import SUITE_NAME_MAX
 from gradekeeper.api.schema import (
@@ -370,12 +372,35 @@ def load_yaml(path: Path) -> Any:
 
 
 def explain(path: Path, error: ValidationError) -> str:
-    """One line for every place of a document that is wrong."""
+    """One line for every place of a document that is wrong, and none for what only follows."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    missing = {one["loc"] for one in problems if one["type"] == "missing"}
+    meant: dict[tuple[int | str, ...], str] = {}
+    for one in problems:
+        if one["type"] == "extra_forbidden":
+            *parent, name = one["loc"]
+            absent = [str(loc[-1]) for loc in missing if list(loc[:-1]) == parent]
+            for near in difflib.get_close_matches(str(name), absent, n=1):
+                meant[one["loc"]] = near
+                missing.discard((*parent, near))
     lines = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        place = ".".join(str(part) for part in problem["loc"]) or "the document"
-        lines.append(f"{path}: {place}: {problem['msg'].removeprefix('Value error, ')}")
+    for one in problems:
+        place = ".".join(str(part) for part in one["loc"]) or "the document"
+        said = one["msg"].removeprefix("Value error, ")
+        if one["type"] == "extra_forbidden":
+            near = meant.get(one["loc"], "")
+            said = "there is no such key" + (f"; {near} is missing, is it meant?" if near else "")
+        elif one["type"] == "missing" and one["loc"] not in missing:
+            continue
+        elif one["type"] == "too_short" and any(_is_within(other, one) for other in problems):
+            continue  # its elements were there, but one of them is wrong
+        lines.append(f"{path}: {place}: {said}")
     return "\n".join(dict.fromkeys(lines))
+
+
+def _is_within(inner: ErrorDetails, outer: ErrorDetails) -> bool:
+    length = len(outer["loc"])
+    return len(inner["loc"]) > length and inner["loc"][:length] == outer["loc"]
 
 
 def _require_neutral(name: str) -> str:
