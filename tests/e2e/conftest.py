@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from demo import jobs, stage
-from demo.__main__ import run_demo
+from demo.__main__ import grade_all, publish
 from demo.commands import Cluster
 from demo.jobs import Outcome
 
@@ -40,18 +40,26 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture(scope="session")
-def graded(cluster: Cluster) -> Graded:
-    outcomes = {outcome.applied.case.name: outcome for outcome in run_demo(cluster)}
-    return Graded(cluster, outcomes, stage.verdict_key(cluster))
+def installed(cluster: Cluster) -> Cluster:
+    """The cluster with the chart and the demo's suite, admitted."""
+    stage.OUT.mkdir(parents=True, exist_ok=True)
+    publish(cluster)
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def graded(installed: Cluster) -> Graded:
+    outcomes = {outcome.applied.case.name: outcome for outcome in grade_all(installed)}
+    return Graded(installed, outcomes, stage.verdict_key(installed))
 
 
 @pytest.fixture
-def made(graded: Graded) -> Iterator[list[str]]:
+def made(installed: Cluster) -> Iterator[list[str]]:
     """Names of jobs that a test makes; deleted afterwards."""
     names: list[str] = []
     yield names
     if names:
-        graded.cluster.kubectl(
+        installed.kubectl(
             *("-n", NAMESPACE, "delete", "gradingjobs", *names, "--ignore-not-found"),
             "--timeout=60s",
         )

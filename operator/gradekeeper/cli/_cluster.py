@@ -206,7 +206,7 @@ def get(
 
     keys = read_keys(key)
     if job is None:
-        jobs = run_with_client(lambda client: client.read_all(), [], namespace, context, kubeconfig)
+        jobs = run_with_client(_read_all, [], namespace, context, kubeconfig)
         if as_json:
             print(json.dumps({"items": jobs}, indent=2, sort_keys=True))
         else:
@@ -224,6 +224,14 @@ def get(
         print(json.dumps(found, indent=2, sort_keys=True))
     else:
         _tables.print_job(found, ids, verified=bool(keys))
+
+
+async def _read_all(client: GradingClient) -> list[dict[str, Any]]:
+    """All jobs of the namespace, which an empty answer does not prove to exist."""
+    jobs = await client.read_all()
+    if not jobs and await client.has_namespace() is False:
+        raise CliError(f"There is no namespace {plain(client.namespace)}.", ExitCode.FAILED)
+    return jobs
 
 
 def watch(
@@ -284,7 +292,7 @@ def export(
     async def main(client: GradingClient) -> list[dict[str, Any]]:
         if jobs:
             return [await client.read(name) for name in jobs]
-        return await client.read_all()
+        return await _read_all(client)
 
     for job in run_with_client(main, [], namespace, context, kubeconfig):
         name = str(job["metadata"]["name"])
@@ -311,10 +319,14 @@ def cancel(
     context: _options.Context = None,
     kubeconfig: _options.Kubeconfig = None,
 ) -> None:
-    """Stop jobs; they end Unjudged with the reason Cancelled."""
+    """Stop jobs; they end Unjudged with the reason Cancelled. One with a verdict keeps it."""
 
     async def main(client: GradingClient) -> None:
         for name in jobs:
+            verdict = ((await client.read(name)).get("status") or {}).get("verdict")
+            if verdict:
+                print(f"{plain(name)}: has its verdict already ({plain(verdict['decision'])})")
+                continue
             await client.cancel(await client.find(name))
             print(f"{plain(name)}: asked to stop")
 

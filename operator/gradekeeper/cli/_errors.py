@@ -1,4 +1,4 @@
-"""How a command ends badly: one line on standard error, an exit code, never a traceback."""
+"""How a command ends badly: what is wrong on standard error, an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CliError(Exception):
     """Ends a command.
 
     Args:
-        message: One sentence that says what to do.
+        message: One sentence that says what to do; lines that follow are set in.
         code: The exit code.
     """
 

@@ -8,6 +8,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -204,7 +205,7 @@ def _asked(spec: Mapping[str, Any]) -> str:
 
 
 def _times(job: Mapping[str, Any], status: GradingJobStatus) -> list[str]:
-    created = str(job["metadata"].get("creationTimestamp") or "an unknown time")
+    created = _time(job["metadata"].get("creationTimestamp"))
     if status.start_time is None:
         return [f"It was created at {created} and has not been admitted."]
     line = f"It was created at {created} and admitted at {_time(status.start_time)}"
@@ -313,7 +314,7 @@ def _events(events: Sequence[Mapping[str, Any]] | str) -> list[str]:
         return ["events: none is left (the API server keeps them for about an hour)"]
     ordered = sorted(events, key=lambda event: str(event.get("lastTimestamp") or ""))
     return [
-        f"event {event.get('lastTimestamp') or '?'} {event.get('reason', '?')}:"
+        f"event at {_time(event.get('lastTimestamp'))} {event.get('reason', '?')}:"
         f" {event.get('message', '')}"
         for event in ordered[-_MOST_EVENTS:]
     ]
@@ -334,5 +335,11 @@ def _signature(status: GradingJobStatus, verified: bool) -> list[str]:
     return lines
 
 
-def _time(moment: Any) -> str:
+def _time(moment: datetime | str | None) -> str:
+    """A time in the one form of all sentences; as it is where the API server's cannot be read."""
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment).astimezone(UTC)
+        except ValueError:
+            return str(moment)
     return moment.strftime("%Y-%m-%d %H:%M:%SZ") if moment is not None else "an unknown time"

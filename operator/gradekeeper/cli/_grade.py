@@ -213,7 +213,7 @@ def _bundle(path: Path, lane: LocalLane) -> Iterator[Bundle]:
         with tempfile.TemporaryDirectory(prefix="gradekeeper-grade-") as temporary:
             yield build_bundle(path, Path(temporary) / "bundle", kit=lane.kit)
     except SuiteError as error:
-        raise CliError(" ".join(map(plain, str(error).splitlines()))) from error
+        raise CliError(str(error)) from error
 
 
 def _check_request(bundle: Bundle, task: str, parameters: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The entry point `app`: collects the commands and turns errors into one line."""
+"""The entry point `app`: collects the commands and turns errors into a line or a few."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typer.core import TyperGroup
 
 from gradekeeper import __version__
 from gradekeeper.cli import _cluster, _doctor, _explain, _grade, _keys, _logs, _verify
-from gradekeeper.cli._errors import CliError
+from gradekeeper.cli._errors import CliError, escaped
 
 _SUITE: Final = "suite"
 
 
 class _Commands(TyperGroup):
-    """Loads `suite` when it is used, and reports every error in one line."""
+    """Loads `suite` when it is used, and reports every error without a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), _SUITE]
@@ -54,14 +54,25 @@ class _Commands(TyperGroup):
             message, status = getattr(error, "format_message", None), getattr(error, "exit_code", 1)
             if message is None:
                 raise
+            if type(error).__name__ == "NoArgsIsHelpError":
+                # Its message is the help: whoever says nothing is told what there is to say.
+                print(message())
+                sys.exit(status)
             context = getattr(error, "ctx", None)
             hint = f" See `{context.command_path} --help`." if context is not None else ""
-            _fail(message() + hint, status)
+            said = message()
+            if context is not None:
+                said = " ".join(said.split())  # typer wraps it for a terminal
+            _fail(said + hint, status)
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, code: int) -> None:
-    print("error:", " ".join(message.split()), file=sys.stderr)
+    """Print the error and leave; further lines, such as a compiler's, are set in."""
+    first, *more = message.strip().expandtabs().split("\n")
+    print("error:", escaped(first.strip()), file=sys.stderr)
+    for line in more:
+        print(f"  {escaped(line)}".rstrip(), file=sys.stderr)
     sys.exit(code)
 
 

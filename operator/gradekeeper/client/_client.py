@@ -335,8 +335,28 @@ class GradingClient:
         await self._delete(jobs_path(handle.namespace, handle.name), handle.uid)
 
     async def read(self, name: str) -> Manifest:
-        """Return the GradingJob of that name."""
-        return await self._connection.request("GET", jobs_path(self.namespace, name))
+        """Return the GradingJob of that name.
+
+        Raises:
+            NotFoundError: There is none, or the kind is not installed; the text says which.
+        """
+        try:
+            return await self._connection.request("GET", jobs_path(self.namespace, name))
+        except NotFoundError as error:
+            what = f"There is no job {name} in the namespace {self.namespace}."
+            if f'"{name}" not found' not in str(error):
+                what = "The cluster does not know GradingJobs; is gradekeeper installed there?"
+            raise NotFoundError(what, status=error.status, reason=error.reason) from error
+
+    async def has_namespace(self) -> bool | None:
+        """Whether the namespace of all calls exists; None where one may not ask."""
+        try:
+            await self._connection.request("GET", f"/api/v1/namespaces/{self.namespace}")
+        except NotFoundError:
+            return False
+        except ForbiddenError:
+            return None
+        return True
 
     async def read_all(self) -> list[Manifest]:
         """Return all GradingJobs of the namespace."""

@@ -54,6 +54,19 @@ class LocalError(RuntimeError):
     """The local engine itself failed: a missing tool, or a referee that died."""
 
 
+def find_lanes() -> Path:
+    """Where the parts of a lane are unless somebody says so; whether they are there is not looked.
+
+    Returns:
+        GRADEKEEPER_LANES; else `build/lanes` of the checkout that this package runs from,
+        wherever it is called; else, if the package is installed, of the working directory.
+    """
+    if said := os.environ.get("GRADEKEEPER_LANES"):
+        return Path(said)
+    checkout = Path(__file__).resolve().parents[3]
+    return (checkout if (checkout / "lanes" / "laned.c").is_file() else Path()) / "build" / "lanes"
+
+
 @dataclass(frozen=True, slots=True)
 class LocalLane:
     """Where the parts of a lane are on this machine.
@@ -84,15 +97,14 @@ class LocalLane:
         """Find the parts of a lane on this machine.
 
         Args:
-            lanes: a folder with laned, laneprobe and kit.jar; default GRADEKEEPER_LANES, then
-                `build/lanes` of the working directory.
+            lanes: a folder with laned, laneprobe and kit.jar; default: `find_lanes()`.
             java_home: a JDK 17; default JAVA_HOME, then that of the `java` on PATH.
             unsafe: go on without isolation where bubblewrap is missing or cannot work.
 
         Raises:
             LocalError: a part is missing; the sentence says which, and how to build it.
         """
-        folder = (lanes or Path(os.environ.get("GRADEKEEPER_LANES", "build/lanes"))).resolve()
+        folder = (lanes or find_lanes()).resolve()
         java = shutil.which("java")
         home = (
             java_home
@@ -116,8 +128,8 @@ class LocalLane:
         for part in (lane.laned, lane.kit, lane.laneprobe):
             if not part.is_file():
                 raise LocalError(
-                    f"{part} does not exist: build it by `make lanes`, "
-                    "or set GRADEKEEPER_LANES to the folder that has it."
+                    f"{part} does not exist: build it by `make lanes` in the checkout, or set"
+                    " GRADEKEEPER_LANES to the folder that has laned, laneprobe and kit.jar."
                 )
         return lane
 

@@ -26,6 +26,7 @@ class Cluster(FakeApi):
 
     def __post_init__(self) -> None:
         FakeApi.__init__(self)
+        super().create("namespaces", "", {"metadata": {"name": "grading"}})
         self.loop = asyncio.new_event_loop()
 
     def during(self, work: Coroutine[Any, Any, None]) -> None:

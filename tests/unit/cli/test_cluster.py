@@ -147,7 +147,7 @@ def test_delete_removes_the_verified_job(
 ) -> None:
     cluster.answer = lambda job: stand_in.status(job, graded("P"))
     run("submit", "builtin:gold", "--suite", "s", "--wait", "--key", key, "--delete")
-    assert cluster.objects == {}
+    assert {plural for plural, _, _ in cluster.objects} == {"namespaces"}
 
 
 def test_unjudged_exits_3_and_writes_nothing(
@@ -239,6 +239,11 @@ def test_wait_reports_each_job_and_exits_with_the_worst(
 
 def test_get_lists_jobs(run: Run, cluster: Cluster, stand_in: StandIn) -> None:
     assert run("get").stdout == "No jobs.\n"
+    nowhere = run("get", "-n", "nosuch")
+    assert (nowhere.exit_code, nowhere.stdout) == (1, "")
+    assert nowhere.stderr == "error: There is no namespace nosuch.\n"
+    cluster.fail("GET", "/api/v1/namespaces/nosuch", 403)
+    assert run("get", "-n", "nosuch").stdout == "No jobs.\n", "one may not have that right"
     for name, verdict in (("b-graded", graded("PPF")), ("c-lost", lost())):
         made = job(cluster, name)
         cluster.set_status("gradingjobs", NS, name, stand_in.status(made, verdict))
@@ -324,7 +329,42 @@ def test_cancel(run: Run, cluster: Cluster) -> None:
     job(cluster, "one")
     assert run("cancel", "one").exit_code == 0
     assert only_job(cluster)["spec"]["cancel"] is True
-    assert run("cancel", "none").exit_code == 1
+
+
+def test_a_job_with_a_verdict_keeps_it(run: Run, cluster: Cluster, stand_in: StandIn) -> None:
+    made = job(cluster, "one")
+    cluster.set_status("gradingjobs", NS, "one", stand_in.status(made, graded("PF")))
+    result = run("cancel", "one")
+    assert result.stdout == "one: has its verdict already (Graded)\n"
+    assert result.exit_code == 0
+    assert not only_job(cluster)["spec"].get("cancel")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("get", "none"),
+        ("cancel", "none"),
+        ("explain", "none"),
+        ("logs", "none"),
+        ("export", "none", "--out", "."),
+    ],
+    ids=lambda words: str(words[0]),
+)
+def test_an_unknown_job_is_named_in_one_sentence(
+    run: Run, cluster: Cluster, words: tuple[str, ...]
+) -> None:
+    result = run(*words)
+    assert result.stderr == "error: There is no job none in the namespace grading.\n"
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_a_cluster_without_our_kinds_is_told_from_one_without_the_job(
+    run: Run, cluster: Cluster
+) -> None:
+    cluster.fail("GET", "gradingjobs", 404, message="404 page not found")
+    said = run("get", "none").stderr
+    assert said == "error: The cluster does not know GradingJobs; is gradekeeper installed there?\n"
 
 
 # watch
@@ -379,6 +419,7 @@ def test_unknown_commands_are_one_line(run: Run) -> None:
 
 def test_help_names_every_command(run: Run) -> None:
     shown = run("--help").stdout
+    assert run().stdout.strip() == shown.strip(), "whoever says nothing gets the same"
     for command in (
         "submit",
         "wait",
@@ -386,6 +427,8 @@ def test_help_names_every_command(run: Run) -> None:
         "watch",
         "export",
         "cancel",
+        "explain",
+        "logs",
         "verify",
         "keys",
         "suite",

@@ -176,6 +176,15 @@ def test_a_suite_that_is_not_ready_is_explained_too() -> None:
     assert absent.todo == [ADVICE[Reason.SUITE_NOT_READY].todo]
 
 
+def test_every_time_has_one_form() -> None:
+    status = {"startTime": "2026-01-01T00:00:03Z", "attempts": [attempt(1, "PodLost")]}
+    events = [{"lastTimestamp": "2026-01-01T00:00:02Z", "reason": "Graded", "message": "b"}]
+    found = told(build(status), events=events)
+    said = "\n".join([*found.happened, *found.evidence])
+    assert "created at 2026-01-01 00:00:00Z and admitted at 2026-01-01 00:00:03Z" in said
+    assert "T00:" not in said
+
+
 def test_events_are_in_order_and_their_absence_is_said() -> None:
     events = [
         {"lastTimestamp": "2026-01-01T00:00:02Z", "reason": "Graded", "message": "b"},
@@ -183,8 +192,8 @@ def test_events_are_in_order_and_their_absence_is_said() -> None:
     ]
     found = told(build({}), events=events)
     assert [line for line in found.evidence if line.startswith("event ")] == [
-        "event 2026-01-01T00:00:01Z PodRunning: a",
-        "event 2026-01-01T00:00:02Z Graded: b",
+        "event at 2026-01-01 00:00:01Z PodRunning: a",
+        "event at 2026-01-01 00:00:02Z Graded: b",
     ]
     assert "events: not readable" in told(build({})).evidence
     assert any("none is left" in line for line in told(build({}), events=[]).evidence)

@@ -125,7 +125,7 @@ def test_the_document_says_what_was_not_done(bundle: Path) -> None:
         times={"total": 0.1},
     )
     tests = (TestDetail("g/a", "N", "", ()),)
-    log = b'{"event": "compiler", "text": "a\\nb\\u001b[2J"}\nnot json\n{"event": "x"}\n'
+    log = b'{"event": "compiler", "text": "a\\\\x0a\\\\x09b\\u001b[2J"}\nnot json\n{"event": "x"}\n'
     document = build_document(
         load_bundle(bundle), LocalGrading(result, tests, log), task="one", parameters={"p": "1"}
     )
@@ -133,5 +133,5 @@ def test_the_document_says_what_was_not_done(bundle: Path) -> None:
     assert document["isolatedBy"] == NOT_REACHED
     assert document["verdict"]["tests"] == {"total": 1, "passed": 0, "failed": 1}
     assert document["tests"][0]["word"] == "did not run"
-    assert document["compiler"] == ["a", "b?[2J"]
+    assert document["compiler"] == ["a", "        b\\x1b[2J"]
     assert set(ISOLATION) == {"local", "none"}

@@ -1,5 +1,6 @@
 """Bundles: the same bytes everywhere, every file listed, nothing expected below lane/."""
 
+import copy
 import hashlib
 import json
 import shutil
@@ -14,7 +15,7 @@ from gradekeeper.suites.bundle import Bundle, build_bundle, load_bundle, read_pi
 from gradekeeper.suites.check import find_leaks
 from gradekeeper.suites.definition import load_suite as load_definition
 from gradekeeper.suites.errors import DefinitionError, ToolError
-from unit.suites.tiny_suite import DRIVER, PINS, write, write_suite
+from unit.suites.tiny_suite import DOCUMENT, DRIVER, PINS, write, write_suite
 
 
 def test_two_builds_of_one_folder_are_the_same_bytes(
@@ -157,3 +158,18 @@ def test_pins_that_do_not_fit_say_what_to_run(
     with pytest.raises(DefinitionError) as error:
         read_pins(suite_folder, load_definition(suite_folder))
     assert sentence in str(error.value)
+
+
+def test_patterns_that_take_no_file_are_refused_before_anything_is_compiled(
+    tmp_path: Path, kit: Path
+) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    document["submission"]["include"] = ["source/**/*.java"]
+    folder = write_suite(tmp_path, document)
+    write(folder / "lane/drivers/Desk1.java", "not Java at all")
+    with pytest.raises(DefinitionError) as error:
+        build_bundle(folder, tmp_path / "out", kit=kit)
+    assert str(error.value) == (
+        f"{folder}/suite.yaml: submission: none of the 2 files of gold matches include"
+        " ['source/**/*.java'] and not exclude ['**/hidden/**']"
+    )

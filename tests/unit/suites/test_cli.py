@@ -38,8 +38,7 @@ def test_build_prints_the_suite_digest(suite_folder: Path, tmp_path: Path, kit: 
 def test_build_says_where_a_kit_comes_from(
     suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("GRADEKEEPER_LANES", raising=False)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRADEKEEPER_LANES", str(tmp_path))
     assert "set GRADEKEEPER_LANES" in fails("build", suite_folder, "--out", tmp_path / "b")
 
 
@@ -99,9 +98,13 @@ def test_the_report_names_every_problem(capsys: pytest.CaptureFixture[str]) -> N
     lines = (
         Checked("gold", 0, 3, (), 1.0),
         Checked("null", 1, 2, ("sums/fix_adds passes, but must fail",), 1.0),
+        Checked("half", 0, 1, ("sums/guard_names fails (X), but must pass",), 1.0),
+        Checked("half", 2, 1, ("sums/guard_names fails (X), but must pass",), 1.0),
     )
     _print_report(CheckReport("sha256:" + "0" * 64, 3, lines))
     said = capsys.readouterr().out
     assert "null (draw 1): sums/fix_adds passes, but must fail" in said
+    assert "half (draws 0, 2): sums/guard_names fails (X), but must pass" in said
+    assert said.count("guard_names") == 1
     assert "gold" in said
     assert "yes" in said

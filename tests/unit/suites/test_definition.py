@@ -82,7 +82,7 @@ def _test(document: dict[str, Any], **changes: Any) -> None:
     [
         (lambda d: d.update(schema="v0"), "schema: Input should be"),
         (lambda d: d.update(name="Tiny!"), "name: String should match"),
-        (lambda d: d.update(color="red"), "color: Extra inputs are not permitted"),
+        (lambda d: d.update(color="red"), "color: there is no such key"),
         (lambda d: d.pop("build"), "build: Field required"),
         (lambda d: d.update(base="../nowhere"), "base: ../nowhere is not a folder"),
         (lambda d: d["groups"][0].update(driver="drivers.Other"), "group sums: there is no"),
@@ -139,3 +139,27 @@ def test_what_is_no_yaml_is_said_to_be_none(suite_folder: Path) -> None:
     (suite_folder / "suite.yaml").unlink()
     with pytest.raises(DefinitionError, match="cannot be read"):
         load_suite(suite_folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda doc: doc["groups"][0]["tests"][0].update(metod="m01", method=None) or
+            doc["groups"][0]["tests"][0].pop("method"),
+            "groups.0.tests.0.metod: there is no such key; method is missing, is it meant?",
+        ),
+        (
+            lambda doc: doc["groups"][1]["tests"][0].update(doubles={"give": ["hodl"]}),
+            "groups.1.tests.0.doubles.give.0: Input should be 'ok', 'refuse', 'hold' or"
+            " 'hold-refuse'",
+        ),
+        (lambda doc: doc.update(limts={}), "limts: there is no such key"),
+    ],
+    ids=["a-key", "a-word", "an-optional-key"],
+)  # fmt: skip
+def test_one_slip_is_one_line(suite_folder: Path, change: Change, said: str) -> None:
+    rewrite(suite_folder, change)
+    with pytest.raises(DefinitionError) as error:
+        load_suite(suite_folder)
+    assert str(error.value) == f"{suite_folder / 'suite.yaml'}: {said}"
