@@ -135,7 +135,7 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
     Reason.REFEREE_FAILED: Advice(
         "The trusted container ended with an error or out of memory, or could not reach its lane,"
         " before the submission was released.",
-        "Keep the Pod of the next failure (`grading.failedPodRetentionSeconds`) and read its log;"
+        "A maintainer reads what it wrote, by `gradekeeper logs JOB --attempt N`;"
         f" give the referee more memory if it ran out. {_DROP}",
     ),
     Reason.RESULT_MISSING: Advice(
