@@ -297,7 +297,7 @@ def _bills(rng: random.Random) -> str:
 # --- the rest of the service: lines separated by semicolons, fields by "|" ------------------------
 
 
-def _cents(rng: random.Random, low: int, high: int) -> Decimal:
+def _money(rng: random.Random, low: int, high: int) -> Decimal:
     return Decimal(rng.randint(low, high)) / 100
 
 
@@ -310,7 +310,7 @@ def _blocks(rng: random.Random) -> str:
     full = rng.randint(2, 40) * 1000
     units = [1, 999, 1000, 1001, full - 1, full, full + 1, rng.randint(2, 99_999)]
     rng.shuffle(units)
-    return ";".join(f"{count}|{_cents(rng, 1, 9_999)}" for count in units)
+    return ";".join(f"{count}|{_money(rng, 1, 9_999)}" for count in units)
 
 
 def _accounts(rng: random.Random) -> str:
@@ -325,8 +325,8 @@ def _accounts(rng: random.Random) -> str:
         ("PAID", True, True, 1),
         ("VOID", False, False, 0),
     ]:
-        total = _cents(rng, 10_000, 99_999)
-        part = [_cents(rng, 100, 3_000) for _ in range(3)]
+        total = _money(rng, 10_000, 99_999)
+        part = [_money(rng, 100, 3_000) for _ in range(3)]
         amounts = [total if paid else 0, part[0] if refunded else 0]
         amounts += [part[i] if i <= credits else 0 for i in (1, 2)]
         lines.append("|".join(map(str, [status, total, *amounts])))
@@ -391,7 +391,7 @@ def _alerts(rng: random.Random) -> str:
 def _plans(rng: random.Random) -> str:
     """Plans out of order, three of them with one price."""
     names = [_name(rng) for _ in range(7)]
-    prices = [str(_cents(rng, 900, 99_999)) for _ in range(4)]
+    prices = [str(_money(rng, 900, 99_999)) for _ in range(4)]
     equal = rng.randint(9, 900)
     prices += [f"{equal}", f"{equal}.0", f"{equal}.00"]
     rng.shuffle(prices)
@@ -417,7 +417,7 @@ def _fields(rng: random.Random) -> str:
         texts[place] = texts[place][:at] + mark + texts[place][at:]
     rng.shuffle(texts)
     return ";".join(
-        f"{texts[i]}|{texts[i + 1]}|{_cents(rng, 1, 9_999)}|{rng.choice(['OPEN', 'PAID', 'VOID'])}"
+        f"{texts[i]}|{texts[i + 1]}|{_money(rng, 1, 9_999)}|{rng.choice(['OPEN', 'PAID', 'VOID'])}"
         for i in range(0, 12, 2)
     )
 
@@ -446,6 +446,7 @@ WEST = ["America/Phoenix", "Pacific/Honolulu", "America/Bogota", "America/Lima",
 EAST = ["Asia/Tokyo", "Asia/Kolkata", "Asia/Kathmandu", "Asia/Singapore", "Australia/Brisbane"]
 NORTH = ["America/New_York", "America/Los_Angeles", "Europe/Berlin", "Europe/Helsinki"]
 SOUTH = ["Australia/Sydney", "Pacific/Auckland", "America/Sao_Paulo"]
+AROUND_NOON = (10, 13.9)
 GREENWICH = ["UTC", "Etc/UTC", "Africa/Abidjan", "Atlantic/Reykjavik"]
 
 
@@ -604,18 +605,18 @@ def _midnights(rng: random.Random) -> Metered:
     )
 
 
-def _agreeing(rng: random.Random, case: Metered) -> Metered:
+def _agreeing(case: Metered) -> Metered:
     """Without the use of which UTC says that it was on another day."""
     uses = [(at, n) for at, n in case.uses if at.date() == _local_day(at, case.zone)]
     return replace(case, uses=tuple(uses))
 
 
 def _daytime(rng: random.Random) -> Metered:
+    """Use on every day, around noon at least: none of the zones disagrees with UTC then."""
     zone, first, days = rng.choice(WEST + EAST), _some_day(rng), rng.randint(3, 6)
-    moments = [
-        _start(first + n * DAY, zone) + _hours(rng, 0, 24) for n in range(days) for _ in "12"
-    ]
-    return _agreeing(rng, _used(rng, zone, first, days, moments))
+    starts = [_start(first + n * DAY, zone) for n in range(days)]
+    moments = [start + _hours(rng, *hours) for start in starts for hours in (AROUND_NOON, (0, 24))]
+    return _agreeing(_used(rng, zone, first, days, moments))
 
 
 def _ends(rng: random.Random) -> Metered:
@@ -624,8 +625,8 @@ def _ends(rng: random.Random) -> Metered:
     start, end = _start(first, zone), _start(first + days * DAY, zone)
     moments = [start, start + DAY - TICK, end - TICK, end, start - TICK]
     moments += [start - _hours(rng, 30, 300), end + _hours(rng, 30, 300)]
-    moments += [start + _hours(rng, 0, 24), end - _hours(rng, 0, 24)]
-    return _agreeing(rng, _used(rng, zone, first, days, moments))
+    moments += [start + _hours(rng, *AROUND_NOON), end - DAY + _hours(rng, *AROUND_NOON)]
+    return _agreeing(_used(rng, zone, first, days, moments))
 
 
 def _in_greenwich(rng: random.Random) -> Metered:
@@ -1192,16 +1193,18 @@ GENERATORS: dict[str, Draw] = {
     "quiet_entries": _entries,
     "quiet_fields": _fields,
     "rates_in_turn": _successive_rates,
-    "usage_evenings": _metered(_evenings, {"utc", "utc-range"}, spare=CLOCKS),
-    "usage_mornings": _metered(_mornings, {"utc", "utc-range"}, spare=CLOCKS),
-    "usage_clock_changes": _metered(_clock_changes, {"utc", "utc-range", *CLOCKS}),
+    "usage_evenings": _metered(_evenings, {"utc", "utc-range", "elsewhere"}, spare=CLOCKS),
+    "usage_mornings": _metered(_mornings, {"utc", "utc-range", "elsewhere"}, spare=CLOCKS),
+    "usage_clock_changes": _metered(_clock_changes, {"utc", "utc-range", "elsewhere", *CLOCKS}),
     "usage_midnights": _metered(
         _midnights,
-        {"utc", "utc-range", "standard", "start-excluded", "end-included"},
+        {"utc", "utc-range", "elsewhere", "standard", "start-excluded", "end-included"},
         spare=CLOCKS - {"standard"},
     ),
-    "usage_daytime": _metered(_daytime, {"inverse", "twice"}, spare={"utc", *CLOCKS}),
-    "usage_ends": _metered(_ends, {"start-excluded", "end-included"}, spare={"utc", *CLOCKS}),
+    "usage_daytime": _metered(_daytime, {"inverse", "twice", "elsewhere"}, spare={"utc", *CLOCKS}),
+    "usage_ends": _metered(
+        _ends, {"start-excluded", "end-included", "elsewhere"}, spare={"utc", *CLOCKS}
+    ),
     "usage_greenwich": _metered(
         _in_greenwich, {"elsewhere", "start-excluded", "end-included"}, spare={"utc", *CLOCKS}
     ),

@@ -3,6 +3,7 @@ package drivers;
 import com.acme.billing.model.Customer;
 import com.acme.billing.model.LineItem;
 import com.acme.billing.model.TaxRate;
+import com.acme.billing.repository.TaxRateRepository;
 import com.acme.billing.service.TaxService;
 import gradekeeper.kit.Desk;
 import java.math.BigDecimal;
@@ -16,7 +17,7 @@ public final class DeskI {
     }
 
     public static void m01(Desk desk) throws Exception {
-        Office office = new Office(desk);
+        Office office = new Office(desk, new TaxRateRepository());
         desk.observe("a", () -> {
             List<BigDecimal> seen = new ArrayList<>();
             for (Entry entry : office.entries) {
@@ -31,7 +32,7 @@ public final class DeskI {
     }
 
     public static void m02(Desk desk) throws Exception {
-        Office office = new Office(desk);
+        Office office = new Office(desk, new TaxRateRepository());
         desk.observe("a", () -> {
             List<BigDecimal> seen = new ArrayList<>();
             for (int round = 0; round < office.entries.get(0).rates.size(); round++) {
@@ -48,29 +49,31 @@ public final class DeskI {
 
     public static void m03(Desk desk) throws Exception {
         for (String method : List.of("find", "save")) {
-            Office office = new Office(desk);
+            Wires.Register store = new Wires.Register(desk);
+            Office office = new Office(desk, store);
             Entry entry = office.entries.get(0);
             TaxRate later = new TaxRate(entry.region, entry.rates.get(1));
-            office.store.save(new TaxRate(entry.region, entry.rates.get(0)));
-            office.store.open(method);
+            store.save(new TaxRate(entry.region, entry.rates.get(0)));
+            store.open(method);
             Runnable read = () -> office.service.rateFor(entry.region);
             Runnable write = () -> office.service.registerRate(later);
-            office.start("A", method.equals("find") ? read : write);
-            office.store.await();
-            office.start("B", method.equals("find") ? write : read);
+            start(desk, store, "A", method.equals("find") ? read : write);
+            store.await();
+            start(desk, store, "B", method.equals("find") ? write : read);
             desk.join();
-            office.store.close();
+            store.close();
             desk.observe("b", () -> office.service.rateFor(entry.region));
             desk.observe("c", () -> office.service.calculateTax(entry.amount, entry.region));
         }
     }
 
     public static void m04(Desk desk) throws Exception {
-        Office office = new Office(desk);
+        Wires.Register store = new Wires.Register(desk);
+        Office office = new Office(desk, store);
         for (Entry entry : office.entries) {
             office.service.registerRate(new TaxRate(entry.region, entry.rates.get(0)));
         }
-        office.store.open("find");
+        store.open("find");
         for (int round = 0; round < 3; round++) {
             for (Entry entry : office.entries) {
                 desk.observe("a", () -> office.service.calculateTax(entry.amount, entry.region));
@@ -81,7 +84,7 @@ public final class DeskI {
     }
 
     public static void m05(Desk desk) throws Exception {
-        Office office = new Office(desk);
+        Office office = new Office(desk, new TaxRateRepository());
         for (Entry entry : office.entries) {
             office.service.registerRate(new TaxRate(entry.region, entry.rates.get(0)));
         }
@@ -100,13 +103,14 @@ public final class DeskI {
     }
 
     public static void m06(Desk desk) throws Exception {
-        Office office = new Office(desk);
+        Wires.Register store = new Wires.Register(desk);
+        Office office = new Office(desk, store);
         Entry known = office.entries.get(0);
         Entry unknown = office.entries.get(1);
         office.service.registerRate(new TaxRate(known.region, known.rates.get(0)));
         desk.observe("a", () -> office.service.rateFor(known.region));
         desk.observe("a", () -> office.service.rateFor(unknown.region));
-        office.store.open("save");
+        store.open("save");
         for (Entry entry : List.of(known, unknown)) {
             desk.observe("b", () -> office.register(entry, 1));
             desk.observe("c", () -> office.service.rateFor(entry.region));
@@ -114,6 +118,18 @@ public final class DeskI {
         desk.observe("b", () -> office.register(unknown, 0));
         desk.observe("c", () -> office.service.rateFor(unknown.region));
         desk.observe("d", () -> office.service.calculateTax(unknown.amount, unknown.region));
+    }
+
+    /** What the reader sees meanwhile may be old or new, so only its end is observed. */
+    private static void start(Desk desk, Wires.Register store, String name, Runnable code) {
+        desk.actor(name, "a", () -> {
+            try {
+                code.run();
+                return true;
+            } finally {
+                store.passed();
+            }
+        });
     }
 
     /** An amount and the rates that a region has one after the other. */
@@ -127,16 +143,12 @@ public final class DeskI {
         }
     }
 
-    /** A service with its store, and what is to be registered. */
+    /** A service over a store, and what is to be registered. */
     private static final class Office {
-        final Desk desk;
-        final Wires.Register store;
         final TaxService service;
         final List<Entry> entries = new ArrayList<>();
 
-        Office(Desk desk) {
-            this.desk = desk;
-            this.store = new Wires.Register(desk);
+        Office(Desk desk, TaxRateRepository store) {
             this.service = new TaxService(store);
             for (String entry : desk.text("cases").split(";")) {
                 String[] parts = entry.split("\\*");
@@ -151,18 +163,6 @@ public final class DeskI {
         boolean register(Entry entry, int which) {
             service.registerRate(new TaxRate(entry.region, entry.rates.get(which)));
             return true;
-        }
-
-        /** What the reader sees meanwhile may be old or new, so only its end is observed. */
-        void start(String name, Runnable code) {
-            desk.actor(name, "a", () -> {
-                try {
-                    code.run();
-                    return true;
-                } finally {
-                    store.passed();
-                }
-            });
         }
     }
 }

@@ -5,7 +5,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** All metered use in the order in which it was reported, which need not be the order in which it happened. */
+/** All metered use in the order in which it was reported, which may be late and in any order. */
 public class UsageRepository {
 
     private final List<UsageRecord> records = new CopyOnWriteArrayList<>();
