@@ -4,7 +4,8 @@ Everything is measured in one run and interleaved, so that a ratio means somethi
 whose speed is not known. The bare Pods are grading Pods whose two containers do nothing: same
 images, resources, volumes and security settings, in a namespace of their own.
 
-    python tests/bench/bench.py --out build/bench
+    python tests/bench/bench.py                          # everything
+    python tests/bench/bench.py sequential repeats       # some parts; these need no cluster
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import secrets
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import local_parts
 from demo import images, stage
 from demo.cases import SUITE
 from demo.commands import BUILD, ROOT, Cluster, DemoError, Manifest
@@ -34,12 +36,16 @@ from rich.table import Table
 
 from gradekeeper.api import names
 from gradekeeper.client import Builtin, Connection, GradingClient, JobRequest, load_settings
+from gradekeeper.referee.local import LocalError
 from gradekeeper.suites.trees import archive_tree
 
 TRIVIAL = "bench-trivial"
 TRIVIAL_DIR = ROOT / "tests" / "bench" / "suite"
 BARE_NAMESPACE = "gradekeeper-bench"
 PATIENCE = 300.0
+ON_THE_CLUSTER = ("latency", "churn", "gold")
+PARTS = (*ON_THE_CLUSTER, "sequential", "repeats")
+"""What can be chosen; README tells what each is for."""
 
 
 @dataclass
@@ -320,75 +326,142 @@ async def opened(cluster: Cluster, key: Path) -> AsyncIterator[Bench]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def measure(cluster: Cluster, key: Path, rounds: int, burst: int) -> dict[str, Any]:
-    """Run everything; returns the report as JSON."""
-    report: dict[str, Any] = {"rounds": rounds, "burst": burst}
+async def measure(
+    cluster: Cluster, key: Path, parts: Collection[str], rounds: int, burst: int
+) -> dict[str, Any]:
+    """Run the parts that need the cluster; returns their report as JSON."""
+    report: dict[str, Any] = {}
     two = two_files()
     async with opened(cluster, key) as bench:
         # The first of each warms caches up and is not counted.
         await bench.job(TRIVIAL, two)
         await bench.bare_pod()
-        bare, rejected = (
-            Samples("bare Pod: create → Succeeded"),
-            Samples("trivial job: submit → verified verdict"),
-        )
-        compiled = Samples("trivial job that compiles and runs Java")
-        before = operator_writes(cluster)
-        for _ in range(rounds):
-            bare.values.append(await bench.bare_pod())
-            rejected.values.append((await bench.job(TRIVIAL, two))[0])
-        after = operator_writes(cluster)
-        for _ in range(max(2, rounds // 4)):
-            compiled.values.append((await bench.job(TRIVIAL, Builtin.GOLD))[0])
-        report["latency"] = [samples.row() for samples in (bare, rejected, compiled)]
-        report["latencyRatio"] = round(rejected.median / bare.median, 3)
-        report["writesPerJob"] = {
+        if "latency" in parts:
+            report |= await measure_latency(cluster, bench, two, rounds)
+        if "churn" in parts:
+            report |= await measure_churn(bench, two, burst)
+        if "gold" in parts:
+            report |= await measure_gold(bench, rounds)
+    return report
+
+
+async def measure_latency(
+    cluster: Cluster, bench: Bench, two: bytes, rounds: int
+) -> dict[str, Any]:
+    """A trivial job beside a bare Pod, one at a time, and what each writes to the API server."""
+    bare, rejected = (
+        Samples("bare Pod: create → Succeeded"),
+        Samples("trivial job: submit → verified verdict"),
+    )
+    compiled = Samples("trivial job that compiles and runs Java")
+    before = operator_writes(cluster)
+    for _ in range(rounds):
+        bare.values.append(await bench.bare_pod())
+        rejected.values.append((await bench.job(TRIVIAL, two))[0])
+    after = operator_writes(cluster)
+    for _ in range(max(2, rounds // 4)):
+        compiled.values.append((await bench.job(TRIVIAL, Builtin.GOLD))[0])
+    return {
+        "latency": [samples.row() for samples in (bare, rejected, compiled)],
+        "latencyRatio": round(rejected.median / bare.median, 3),
+        "writesPerJob": {
             "client": 2.0,
             **{
                 verb: round((after[verb] - before.get(verb, 0.0)) / rounds, 2)
                 for verb in sorted(after)
                 if after[verb] > before.get(verb, 0.0)
             },
-        }
-        rates: dict[str, list[float]] = {"bare": [], "jobs": []}
-        for _ in range(2):
-            rates["bare"].append(await churn(burst, bench.bare_pod))
-            rates["jobs"].append(await churn(burst, lambda: bench.job(TRIVIAL, two)))
-        report["churn"] = {name: round(statistics.mean(found), 3) for name, found in rates.items()}
-        report["churnRatio"] = round(
-            statistics.mean(rates["jobs"]) / statistics.mean(rates["bare"]), 3
-        )
-        gold = Samples("gold of billing-payment-debug: submit → verified verdict")
-        parts: dict[str, list[float]] = {}
-        for _ in range(max(3, rounds // 4)):
-            seconds, seen = await bench.job(SUITE, Builtin.GOLD)
-            gold.values.append(seconds)
-            for name, value in seen.items():
-                parts.setdefault(name, []).append(value)
-        report["gold"] = gold.row()
-        report["goldParts"] = {
-            name: round(statistics.median(values), 3) for name, values in parts.items()
-        }
+        },
+    }
+
+
+async def measure_churn(bench: Bench, two: bytes, burst: int) -> dict[str, Any]:
+    """Many bare Pods and many trivial jobs at once, in turn."""
+    rates: dict[str, list[float]] = {"bare": [], "jobs": []}
+    for _ in range(2):
+        rates["bare"].append(await churn(burst, bench.bare_pod))
+        rates["jobs"].append(await churn(burst, lambda: bench.job(TRIVIAL, two)))
+    return {
+        "burst": burst,
+        "churn": {name: round(statistics.mean(found), 3) for name, found in rates.items()},
+        "churnRatio": round(statistics.mean(rates["jobs"]) / statistics.mean(rates["bare"]), 3),
+    }
+
+
+async def measure_gold(bench: Bench, rounds: int) -> dict[str, Any]:
+    """Gold of the billing suite, one at a time, and where its time goes."""
+    gold = Samples("gold of billing-payment-debug: submit → verified verdict")
+    parts: dict[str, list[float]] = {}
+    for _ in range(max(3, rounds // 4)):
+        seconds, seen = await bench.job(SUITE, Builtin.GOLD)
+        gold.values.append(seconds)
+        for name, value in seen.items():
+            parts.setdefault(name, []).append(value)
+    return {
+        "gold": gold.row(),
+        "goldParts": {name: round(statistics.median(values), 3) for name, values in parts.items()},
+    }
+
+
+def measure_local(parts: Collection[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Run the parts that need no cluster; returns their report as JSON."""
+    console = Console(stderr=True)
+
+    def progress(text: str) -> None:
+        console.print(text, highlight=False)
+
+    report: dict[str, Any] = {}
+    if "sequential" in parts:
+        report["sequential"] = local_parts.compare_sequential(max(1, options.rounds // 4), progress)
+    if "repeats" in parts:
+        report["repeats"] = local_parts.repeat(options.repeats, options.parallel, progress)
     return report
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """The tables."""
+    """The tables of whatever was measured."""
     console = Console(width=100)
-    table = Table("seconds", "n", "median", "p95", title="latency", title_justify="left")
-    for row in [*report["latency"], report["gold"]]:
-        table.add_row(*(str(row[key]) for key in ("name", "n", "median", "p95")))
-    console.print(table)
-    console.print(f"trivial job ÷ bare Pod: {report['latencyRatio']} (target ≤ 1.25)")
-    found = report["churn"]
-    console.print(
-        f"churn, {report['burst']} at once: bare {found['bare']}/s, jobs {found['jobs']}/s,"
-        f" ratio {report['churnRatio']} (target ≥ 0.85)"
-    )
-    writes = report["writesPerJob"]
-    console.print(f"API writes a job: {sum(writes.values()):g} (target ≤ 6) {writes}")
-    table = Table("part of a gold grading", "seconds", title="where it goes", title_justify="left")
-    for name, value in report["goldParts"].items():
+    rows = [*report.get("latency", ()), *([report["gold"]] if "gold" in report else [])]
+    if rows:
+        table = Table("seconds", "n", "median", "p95", title="latency", title_justify="left")
+        for row in rows:
+            table.add_row(*(str(row[key]) for key in ("name", "n", "median", "p95")))
+        console.print(table)
+    if "latency" in report:
+        console.print(f"trivial job ÷ bare Pod: {report['latencyRatio']} (target ≤ 1.25)")
+        writes = report["writesPerJob"]
+        console.print(f"API writes a job: {sum(writes.values()):g} (target ≤ 6) {writes}")
+    if "churn" in report:
+        found = report["churn"]
+        console.print(
+            f"churn, {report['burst']} at once: bare {found['bare']}/s, jobs {found['jobs']}/s,"
+            f" ratio {report['churnRatio']} (target ≥ 0.85)"
+        )
+    if "gold" in report:
+        print_seconds(console, "part of a gold grading", report["goldParts"])
+    if "sequential" in report:
+        found = report["sequential"]
+        print_seconds(console, "gold by a sequential script", found["sequential"])
+        console.print(
+            f"gold by the local engine: {found['gradekeeper']} s;"
+            f" sequential ÷ Gradekeeper: {found['ratio']} (target ≥ 3)"
+        )
+        if "gold" in report:
+            ratio = round(found["sequential"]["total"] / report["gold"]["median"], 2)
+            console.print(f"sequential, without any Pod ÷ submit → verified verdict: {ratio}")
+    if "repeats" in report:
+        found = report["repeats"]
+        console.print(
+            f"{found['gradings']} gradings, {found['parallel']} at once,"
+            f" {found['secondsEach']} s each: {found['disagreements']} disagreements (target 0),"
+            f" gold failed {found['goldFailed']} times (target 0) {found['submissions']}"
+        )
+
+
+def print_seconds(console: Console, title: str, seconds: Mapping[str, float]) -> None:
+    """A table of where time goes."""
+    table = Table(title, "seconds", title="where it goes", title_justify="left")
+    for name, value in seconds.items():
         table.add_row(name, f"{value:.3f}")
     console.print(table)
 
@@ -396,15 +469,25 @@ def print_report(report: dict[str, Any]) -> None:
 def main(arguments: Iterable[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--out", type=Path, default=BUILD / "bench")
     parser.add_argument("--rounds", type=int, default=12, help="of each latency")
     parser.add_argument("--burst", type=int, default=12, help="Pods or jobs at once")
+    parser.add_argument("--repeats", type=int, default=200, help="gradings of gold, and of races")
+    parser.add_argument("--parallel", type=int, default=2, help="local gradings at once")
     options = parser.parse_args(list(arguments) if arguments is not None else None)
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no part {sorted(unknown)}; there is {', '.join(PARTS)}")
+    parts = set(options.parts or PARTS)
+    report: dict[str, Any] = {"rounds": options.rounds}
     try:
-        cluster = Cluster.find()
-        key = prepare(cluster)
-        report = asyncio.run(measure(cluster, key, options.rounds, options.burst))
-    except DemoError as error:
+        if parts & set(ON_THE_CLUSTER):
+            cluster = Cluster.find()
+            key = prepare(cluster)
+            report |= asyncio.run(measure(cluster, key, parts, options.rounds, options.burst))
+        report |= measure_local(parts, options)
+    except (DemoError, LocalError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     options.out.mkdir(parents=True, exist_ok=True)
