@@ -247,7 +247,8 @@ class ConditionType(StrEnum):
     STARTED = "Started"
     """Job: the Pod of the current attempt runs."""
     SUCCEEDED = "Succeeded"
-    """Job: True when a trustworthy verdict exists, a 0 included; False when Unjudged."""
+    """Job: True when a trustworthy verdict exists, a 0 included; False when Unjudged; Unknown until
+    then, with what the job waits for or how far it is."""
     VERIFIED = "Verified"
     """Suite: signed by a trusted author."""
     READY = "Ready"
