@@ -77,8 +77,8 @@ public final class DeskE {
         desk.join();
         box.close(box.inv);
         box.close(box.other);
-        box.take(1, GOOD, box.inv);
-        box.take(2, BAD, box.other);
+        desk.observe("c", () -> box.service.handle(box.message(1, GOOD, box.inv, box.total)));
+        desk.observe("c", () -> box.service.handle(box.message(2, BAD, box.other, box.total)));
     }
 
     public static void m06(Desk desk) throws Exception {
