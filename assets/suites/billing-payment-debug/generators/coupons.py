@@ -104,6 +104,9 @@ def _half_cent_percent(rng: random.Random, amount: Decimal) -> Promise:
             return draw_code(rng), "P", value
 
 
+CENTS = {"rounded at the end", "rest rounded", "double"}
+"""Programs that are wrong by a cent, and only sometimes."""
+
 Coupons = Callable[[random.Random, Decimal], list[Promise]]
 
 
@@ -196,12 +199,15 @@ def _redemptions(
                 continue
             if len(cases) >= count and not missing & caught:
                 continue
-            missing -= caught
             written = write_coupons(coupons)
             if billed:
-                cases.append(write_bill(rng, lines, written, redeemed(amount, coupons)))
+                bill = write_bill(rng, lines, written, redeemed(amount, coupons))
+                if bill is None:
+                    continue
+                cases.append(bill)
             else:
                 cases.append(f"{amount}|{written}")
+            missing -= caught
         rng.shuffle(cases)
         return ";".join(cases)
 
@@ -224,15 +230,18 @@ def sum_of(lines: list[Line]) -> Decimal:
     return sum((to_cents(count * price) for count, price in lines), Decimal(0))
 
 
-def write_bill(rng: random.Random, lines: list[Line], coupons: str, net: Decimal) -> str:
+def write_bill(rng: random.Random, lines: list[Line], coupons: str, net: Decimal) -> str | None:
     """A bill whose tax is no matter of dispute, not even among wrong ways to compute taxes.
 
-    A rate that never goes wrong is zero, so there always is one; but it is only the last resort.
+    None if every rate makes some of them wrong.
     """
     rates = [Decimal(rate) for rate in ("0.05", "0.1", "0.19", "0.2", "0.25", "0.5")]
     rng.shuffle(rates)
-    rate = next((rate for rate in rates if not caught_by([(net, rate)])), Decimal(0))
-    return f"{rate}|" + ",".join(f"{count}*{price}" for count, price in lines) + f"|{coupons}"
+    for rate in rates:
+        if not caught_by([(net, rate)]):
+            written = ",".join(f"{count}*{price}" for count, price in lines)
+            return f"{rate}|{written}|{coupons}"
+    return None
 
 
 def _unusable_values(rng: random.Random) -> str:
@@ -251,26 +260,38 @@ def _unusable_codes(rng: random.Random) -> str:
 
 GENERATORS: dict[str, Draw] = {
     "coupon_two": _redemptions(
-        _percentages(2, 2), {"first only", "last only", "first of a kind"}, every={"added up"}
+        _percentages(2, 2),
+        {"first only", "last only", "first of a kind"},
+        every={"added up"},
+        spare=CENTS,
     ),
     "coupon_many": _redemptions(
-        _percentages(3, 6), {"rounded at the end", "rest rounded", "truncate"}, every={"added up"}
+        _percentages(3, 6),
+        {"rounded at the end", "rest rounded", "truncate"},
+        every={"added up"},
+        spare={"double"},
     ),
     "coupon_after_amount": _redemptions(
         _amounts_and_percentages,
         {"first only", "amounts first"},
         every={"added up", "percentages first"},
+        spare=CENTS,
     ),
     "coupon_steps": _redemptions(
         _steps_on_half_cents,
-        {"rounded at the end", "rest rounded", "half-even", "truncate", "double"},
+        {*CENTS, "half-even", "truncate"},
         every={"added up"},
     ),
     "coupon_bills": _redemptions(
-        _percentages(2, 4), {"first only", "last only"}, every={"added up"}, billed=True, count=4
+        _percentages(2, 4),
+        {"first only", "last only"},
+        every={"added up"},
+        spare=CENTS,
+        billed=True,
+        count=4,
     ),
     "coupon_single": _redemptions(
-        _one_percentage, {"half-even", "truncate", "rest rounded"}, spare={"added up"}
+        _one_percentage, {*CENTS, "half-even", "truncate"}, spare={"added up"}
     ),
     "coupon_amounts": _redemptions(_amounts, every={"first only", "last only"}, spare={"added up"}),
     "coupon_percentage_first": _redemptions(
@@ -278,9 +299,14 @@ GENERATORS: dict[str, Draw] = {
     ),
     "coupon_too_much": _redemptions(_too_much, spare={"added up"}, count=8),
     "coupon_single_bills": _redemptions(
-        _one_percentage, {"half-even", "truncate"}, spare={"added up"}, billed=True, count=4
+        _one_percentage,
+        {"rounded at the end", "rest rounded", "half-even", "truncate"},
+        spare={"added up", "double"},
+        billed=True,
+        count=4,
     ),
     "coupon_code": draw_code,
+    "coupon_usable": lambda rng: f"F{draw_amount_off(rng)[2]}",
     "coupon_values": _unusable_values,
     "coupon_codes": _unusable_codes,
 }

@@ -92,10 +92,15 @@ def _priced(
     return draw
 
 
+def _and_whole_units(lines: Draw) -> Draw:
+    """The same and a price without any decimals, which its total has all the same."""
+    return lambda rng: f"{lines(rng)},{rng.randint(1, 99)}*{rng.randint(1, 99)}"
+
+
 def _summed(rng: random.Random) -> str:
     """Bills whose lines, summed up before they are rounded, give something else."""
     bills: list[str] = []
-    missing = {"half-even", "truncate", "four decimals", "double"}
+    missing = {"half-even", "truncate", "four decimals", "double", "value-of"}
     while len(bills) < 5 or missing:
         lines = [rng.choice([_fraction, _half_fraction])(rng) for _ in range(rng.randint(2, 5))]
         totals = [_wrong_totals(*line) for line in lines]
@@ -106,13 +111,15 @@ def _summed(rng: random.Random) -> str:
             continue
         if len(bills) >= 5 and not missing & caught:
             continue
-        missing -= caught
-        bills.append(write_bill(rng, lines, "", right))
+        bill = write_bill(rng, lines, "", right)
+        if bill is not None:
+            bills.append(bill)
+            missing -= caught
     return ";".join(bills)
 
 
 def _unusable_lines(rng: random.Random) -> str:
-    lines = [f"{quantity}*{price}" for quantity, price in (_whole_cents(rng) for _ in range(5))]
+    lines = [f"{count}*{price:.2f}" for count, price in (_whole_cents(rng) for _ in range(5))]
     prices = [Decimal(rng.randint(1, 99_999)) / 100 for _ in range(3)]
     lines += [f"0*{prices[0]}", f"-1*{prices[1]}", f"-{rng.randint(2, 999)}*-{prices[2]}"]
     rng.shuffle(lines)
@@ -123,20 +130,22 @@ GENERATORS: dict[str, Draw] = {
     "line_fractions": _priced(
         _fraction,
         _half_fraction,
-        catch={"half-even", "truncate", "double", "four decimals"},
+        catch={"half-even", "truncate", "double", "value-of", "four decimals"},
         every={"price rounded"},
     ),
     "line_credits": _priced(
         _credited(_fraction),
         _credited(_half_fraction),
-        catch={"half-even", "truncate", "double", "four decimals"},
+        catch={"half-even", "truncate", "double", "value-of", "four decimals"},
         every={"price rounded"},
     ),
     "line_huge": _priced(
         _huge, catch={"double", "value-of", "four decimals"}, every={"price rounded", "int"}
     ),
     "line_bills": _summed,
-    "line_whole_cents": _priced(_whole_cents, spare={"price rounded"}),
-    "line_singles": _priced(_single, catch={"half-even", "truncate"}, spare={"price rounded"}),
+    "line_whole_cents": _and_whole_units(_priced(_whole_cents, spare={"price rounded"})),
+    "line_singles": _priced(
+        _single, catch={"half-even", "truncate", "double"}, spare={"price rounded"}
+    ),
     "line_unusable": _unusable_lines,
 }

@@ -69,13 +69,9 @@ final class Counter {
     }
 
     void arrive(int who, String rate) {
+        String customer = desk.text("cus") + who;
         String region = desk.text("region") + who;
         taxes.registerRate(new TaxRate(region, Wires.amount(rate)));
-        arrive(desk.text("cus") + who, region);
-    }
-
-    /** Lets somebody arrive from a region that need not be known. */
-    void arrive(String customer, String region) {
         customers.save(new Customer(customer, "N", customer + "@example.org", region));
     }
 

@@ -31,13 +31,10 @@ public final class DeskG {
         Counter counter = new Counter(desk);
         String[] f = desk.text("cases").split("\\|", -1);
         String customer = desk.text("cus") + 0;
-        String homeless = desk.text("other") + 1;
         List<LineItem> lines = Counter.lines(f[1]);
         List<Coupon> coupons = Counter.coupons(f[2]);
         counter.arrive(0, f[0]);
-        counter.arrive(homeless, desk.text("other"));
         counter.bill(desk.text("other"), lines, coupons);
-        counter.bill(homeless, lines, coupons);
         counter.bill(customer, List.of(), coupons);
         counter.bill(customer, List.of(new LineItem("L", 1, desk.decimal("credit"))), coupons);
         List<Coupon> entered = new ArrayList<>(coupons);
