@@ -120,15 +120,19 @@ def _entries(rng: random.Random) -> str:
 
 
 def _fields(rng: random.Random) -> str:
-    """Texts with each character that needs care, and some without: two texts, amount, status."""
-    texts = [_name(rng) for _ in range(12)]
-    for place, mark in enumerate([",", '"', "/", '","', '""', "/,"]):
-        at = rng.randint(0, 6)
-        texts[place] = texts[place][:at] + mark + texts[place][at:]
-    rng.shuffle(texts)
+    """Two texts, amount, status: each mark that needs care stands alone in each text."""
+    pairs = []
+    for mark in [",", '"', "/", '","', '""']:
+        for place in (0, 1):
+            texts = [_name(rng), _name(rng)]
+            at = rng.randint(0, 6)
+            texts[place] = texts[place][:at] + mark + texts[place][at:]
+            pairs.append(texts)
+    pairs += [[_name(rng), _name(rng)] for _ in range(2)]
+    rng.shuffle(pairs)
     return ";".join(
-        f"{texts[i]}|{texts[i + 1]}|{_money(rng, 1, 9_999)}|{rng.choice(['OPEN', 'PAID', 'VOID'])}"
-        for i in range(0, 12, 2)
+        f"{one}|{other}|{_money(rng, 1, 9_999)}|{rng.choice(['OPEN', 'PAID', 'VOID'])}"
+        for one, other in pairs
     )
 
 
