@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -74,3 +75,114 @@ def test_the_rate_registered_last_counts() -> None:
                 expected += [rate, tax]
         assert (kind, key) == ("obs", "a")
         assert [Decimal(value["v"]) for value in seen] == expected
+
+
+def cents(text: str) -> int:
+    return int(Decimal(text) * 100)
+
+
+def half_up(value: Fraction) -> int:
+    """The nearest whole number; halves go away from zero."""
+    size = (abs(value) + Fraction(1, 2)).__floor__()
+    return size if value > 0 else -size
+
+
+def left_of(amount: int, coupons: list[tuple[str, str]]) -> int:
+    """Cents that are left to pay of an amount, counted in whole cents all along."""
+    for _, promise in coupons:
+        value = Fraction(promise[1:])
+        off = half_up(amount * value / 100) if promise[0] == "P" else half_up(value * 100)
+        amount = max(0, amount - off)
+    return amount
+
+
+def coupons_of(text: str) -> list[tuple[str, str]]:
+    pairs = [one.split(":") for one in text.split(",") if one]
+    return [(code, promise) for code, promise in pairs]
+
+
+def line_total(line: str) -> int:
+    count, price = line.split("*")
+    return half_up(int(count) * Fraction(price) * 100)
+
+
+def seen(transcript: list[Any], key: str) -> list[int]:
+    """The amounts under a key, in cents; what is refused counts as none."""
+    return [cents(value["v"]) for kind, name, value in transcript if (kind, name) == ("obs", key)]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "fix_two_percentages",
+        "fix_many_percentages",
+        "fix_percentage_after_an_amount",
+        "fix_every_step_in_whole_cents",
+        "guard_one_percentage",
+        "guard_amounts",
+        "guard_amount_after_a_percentage",
+        "guard_more_than_there_is_to_pay",
+    ],
+)
+def test_coupons_take_off_whole_cents_of_what_is_left(test: str) -> None:
+    for cases, transcript in pinned(f"coupons/{test}"):
+        expected = []
+        for case in cases:
+            amount, coupons = case.split("|")
+            expected.append(left_of(cents(amount), coupons_of(coupons)))
+        assert seen(transcript, "a") == expected
+        assert {value["v"] for _, key, value in transcript if key == "s"} == {"2"}
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "coupons/fix_invoices_with_percentages",
+        "coupons/guard_invoices_with_one_percentage",
+        "coupon_dedup/fix_same_code_twice",
+        "coupon_dedup/fix_same_code_in_other_capitals",
+        "coupon_dedup/fix_same_code_later_on",
+        "coupon_dedup/fix_first_of_a_code_stands",
+        "coupon_dedup/guard_different_codes",
+        "coupon_dedup/guard_same_code_on_other_invoices",
+        "coupon_dedup/guard_refused_invoices",
+        "line_rounding/fix_invoices_of_fractions",
+    ],
+)
+def test_invoices_take_each_code_once_and_tax_what_is_left(test: str) -> None:
+    for bills, transcript in pinned(test):
+        discounts, taxes, totals = [], [], []
+        for bill in bills:
+            rate, lines, entered = bill.split("|")
+            subtotal = sum(map(line_total, lines.split(",")))
+            kept: dict[str, tuple[str, str]] = {}
+            for code, promise in coupons_of(entered):
+                kept.setdefault(code.casefold(), (code, promise))
+            net = left_of(subtotal, list(kept.values()))
+            discounts.append(subtotal - net)
+            taxes.append(half_up(net * Fraction(rate)))
+            totals.append(net + taxes[-1])
+        assert seen(transcript, "b") == discounts
+        assert seen(transcript, "c") == taxes
+        assert seen(transcript, "a") == seen(transcript, "e") == totals
+        numbers = [value for _, key, value in transcript if key == "d"]
+        assert numbers == [f"INV-{number:06}" for number in range(1, len(bills) + 1)]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "fix_fractions_of_a_cent",
+        "fix_credits_of_fractions",
+        "fix_huge_quantities",
+        "guard_prices_in_whole_cents",
+        "guard_single_units",
+        "guard_unusable_lines",
+    ],
+)
+def test_totals_of_lines_are_rounded_once(test: str) -> None:
+    for cases, transcript in pinned(f"line_rounding/{test}"):
+        lines = [one for one in cases[0].split(",") if int(one.partition("*")[0]) > 0]
+        assert seen(transcript, "a") == [line_total(one) for one in lines]
+        prices = [Decimal(value["v"]) for _, key, value in transcript if key == "b"]
+        assert prices == [Decimal(one.partition("*")[2]) for one in lines]
