@@ -131,7 +131,8 @@ def test_a_cut_log_says_so(run: Run, cluster: Cluster, stand_in: StandIn) -> Non
 def test_an_earlier_attempt_is_shown_but_not_signed(
     run: Run, cluster: Cluster, stand_in: StandIn
 ) -> None:
-    made = finish(cluster, stand_in, "RefereeFailed", "Completed")
+    last = secret({"metadata": {"name": "one", "uid": "u"}}, 2, text=b'{"event": "last"}\n')
+    made = finish(cluster, stand_in, "RefereeFailed", "Completed", log=last)
     cluster.create("secrets", NS, secret(made, 1))
     result = run("logs", "one", "--attempt", "1")
     assert result.exit_code == 0
