@@ -84,10 +84,10 @@ demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: test lint unit lanes-test referee suites contract crd chart e2e matrix isolation mutants fuzz bench
+.PHONY: test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
-	  lint unit contract chart referee suites cluster-up crd e2e isolation matrix
+	  lint unit contract chart referee suites cluster-up crd e2e isolation matrix starved
 
 lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
@@ -121,6 +121,9 @@ e2e: images ## the demo's jobs and what they may not do, on the cluster
 
 matrix: images ## what befalls the platform is no score, what a submission does is no error; the table at the end
 	$(PYTEST) -p no:randomly tests/matrix
+
+starved: images ## neighbours that burn the node fail nobody; a submission that burns it is scored
+	$(PYTEST) -p no:randomly tests/starved
 
 isolation: images ## each hardening of a grading Pod switched off: nothing is graded then
 	$(PYTEST) tests/isolation

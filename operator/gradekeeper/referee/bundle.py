@@ -109,6 +109,7 @@ class Suite:
         order: full ids of the task's tests, in the order of outcomes.
         groups: the groups that hold them, each with the task's tests only.
         pins: full id -> draws; empty when recording.
+        lane_per_referee: the lane's processors divided by the referee's; None if it has none.
     """
 
     digest: str
@@ -120,6 +121,7 @@ class Suite:
     order: Sequence[str]
     groups: Sequence[Group]
     pins: Mapping[str, Sequence[Draw]]
+    lane_per_referee: float | None = None
 
 
 _LIMITS: Final = {
@@ -231,6 +233,7 @@ def load_suite(
                 if (selected := tuple(test for test in group.tests if test.id in wanted))
             ),
             pins=pins,
+            lane_per_referee=_lane_per_referee(document),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise _broken("it is not of the schema") from None
@@ -287,6 +290,21 @@ def _pins(document: Mapping[str, Any], order: Sequence[str]) -> dict[str, Sequen
             raise _broken("a test has no expectation")
         pins[test] = draws
     return pins
+
+
+def _lane_per_referee(document: Mapping[str, Any]) -> float | None:
+    if "resources" not in document:
+        return None
+    lane, referee = (document["resources"][name]["cpu"] for name in ("lane", "referee"))
+    return _processors(lane) / _processors(referee)
+
+
+def _processors(quantity: str) -> float:
+    """Read a quantity of processors, as "1500m" or "1.5"."""
+    found = float(quantity[:-1]) / 1000 if quantity.endswith("m") else float(quantity)
+    if not 0 < found < 1e6:
+        raise ValueError("a quantity is out of range")
+    return found
 
 
 def _limits(document: Mapping[str, Any], parameters: Mapping[str, str]) -> Limits:

@@ -34,4 +34,13 @@ class PlatformError(Exception):
 
 
 class LaneGone(Exception):
-    """laned closed its connection, broke its protocol or fell silent."""
+    """laned closed its connection, broke its protocol or fell silent.
+
+    Attributes:
+        silent: for how many seconds it did not do what it had to; 0 if it is gone for another
+            reason, which no slow node can cause.
+    """
+
+    def __init__(self, message: str, silent: float = 0.0) -> None:
+        super().__init__(message)
+        self.silent = silent

@@ -27,7 +27,7 @@ from gradekeeper.referee.bundle import (
     load_suite,
 )
 from gradekeeper.referee.channel import EXITED, Channel
-from gradekeeper.referee.clocks import Ticker, is_excused
+from gradekeeper.referee.clocks import Finding, Ticker, judge_time, measure_sizes
 from gradekeeper.referee.errors import (
     LaneGone,
     PlatformError,
@@ -219,6 +219,7 @@ class _Grading:
         if suite.lane != "java17" or suite.build.kind != "java17":
             raise Unjudgeable(REFEREE_FAILED, "The referee has no such lane.")
         state.order = suite.order
+        self._ticker.know(measure_sizes(suite.lane_per_referee))
         if layout.detail is not None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._detail = os.open(layout.detail, flags, 0o600)
@@ -359,7 +360,7 @@ class _Grading:
             try:
                 if files == 0:
                     raise _Built("The submission has no sources.")
-                self._build(suite, lane, deadline)
+                deadline += self._build(suite, lane, deadline)
             finally:
                 self._mark("compile")
             self._run(suite, lane, recording, deadline)
@@ -367,6 +368,12 @@ class _Grading:
             return GRADED, DOES_NOT_COMPILE, str(decided)
         except LaneGone as gone:
             self._log.event("lane_lost", cause=str(gone))
+            now = time.monotonic()
+            # There is no sweep without laned: only what cannot have been the lane counts.
+            if gone.silent and self._ticker.find(now - gone.silent, now) is Finding.NODE:
+                raise Unjudgeable(
+                    NODE_OVERLOADED, "The node was too slow to judge the lane's silence."
+                ) from None
             return GRADED, LANE_LOST, "The submission's lane was lost; finished outcomes stand."
         finally:
             self._mark("runs")
@@ -378,33 +385,52 @@ class _Grading:
             suite.limits, heap_mib=heap_mib, user_namespace=bool(facts.get("userNamespace"))
         )
 
-    def _build(self, suite: Suite, lane: Lane, deadline: float) -> None:
+    def _build(self, suite: Suite, lane: Lane, deadline: float) -> float:
         """Compile; again, once, if the node was too slow.
+
+        Returns:
+            Seconds that the node took, which the suite's budget gets back.
 
         Raises:
             _Built: it does not compile.
             LaneGone: the lane was lost.
             Unjudgeable: `NodeOverloaded`.
         """
-        for attempt in (1, 2):
+        taken = 0.0
+        stretched: float | None = None
+        while True:
             began = time.monotonic()
-            until = min(deadline, began + suite.build.timeout_seconds)
+            seconds = suite.build.timeout_seconds * (stretched or 1.0)
+            until = min(deadline + taken, began + seconds)
             kind, number, text = self._build_once(suite, lane, until)
+            ended = time.monotonic()
             lane.sweep()
             self._log.event("build", kind=kind, number=number, cause=text)
             if kind == report.BUILT:
-                return
-            now = time.monotonic()
-            if now >= until:
-                self._ticker.catch_up(now)
-                if is_excused(self._ticker.stalls, began, now):
-                    if attempt == 2:
-                        raise Unjudgeable(
-                            NODE_OVERLOADED, "The node was too slow to judge the build's timeout."
-                        )
-                    _empty(self._layout.lane / "app")
-                    continue
-                raise _Built("The submission did not compile in time.")
+                return taken
+            if ended >= until:
+                finding = self._ticker.find(began, ended)
+                share = 1.0 if finding is Finding.CALM else self._ticker.watch()
+                judgement = judge_time(finding, share, stretched)
+                self._log.event(
+                    "timeout",
+                    what="build",
+                    seconds=round(ended - began, 3),
+                    finding=finding.value,
+                    share=round(share, 3),
+                    excused=judgement.excused,
+                    stretch=round(judgement.stretch, 2),
+                )
+                if not judgement.excused:
+                    raise _Built("The submission did not compile in time.")
+                if judgement.hopeless:
+                    raise Unjudgeable(
+                        NODE_OVERLOADED, "The node was too slow to judge the build's timeout."
+                    )
+                stretched = judgement.stretch
+                taken = time.monotonic() - began + seconds * stretched
+                _empty(self._layout.lane / "app")
+                continue
             if kind == report.BUILD_ERRORS:
                 raise _Built("The submission does not compile.")
             raise _Built("The compiler ended without a result.")
@@ -465,7 +491,7 @@ class _Grading:
                 kill_by = now + KILL_SECONDS
                 lane.kill(number)
             if kill_by is not None and now > kill_by:
-                raise LaneGone("laned did not end the compiler")
+                raise LaneGone("laned did not end the compiler", KILL_SECONDS)
             ready = {descriptor for descriptor, _ in poll.poll(100)}
             if reading in ready and not over:
                 data = os.read(reading, 65536)

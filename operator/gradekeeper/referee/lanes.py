@@ -248,7 +248,7 @@ class Lane:
                     return event
             left = deadline - time.monotonic()
             if left <= 0:
-                raise LaneGone(f"laned did not say {verb}")
+                raise LaneGone(f"laned did not say {verb}", seconds)
             poll.poll(left * 1000)
 
     def _send(self, data: bytes, descriptors: Sequence[int] = ()) -> None:
@@ -265,7 +265,7 @@ class Lane:
             except BlockingIOError:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise LaneGone("laned does not read") from None
+                    raise LaneGone("laned does not read", SEND_SECONDS) from None
                 poll = select.poll()
                 poll.register(self._socket, select.POLLOUT)
                 poll.poll(left * 1000)

@@ -18,7 +18,7 @@ from typing import Final
 from gradekeeper.referee import child, report
 from gradekeeper.referee.bundle import Group, Limits, Test
 from gradekeeper.referee.channel import EXITED, Channel
-from gradekeeper.referee.clocks import Ticker, is_excused
+from gradekeeper.referee.clocks import Finding, Judgement, Ticker, judge_time
 from gradekeeper.referee.errors import LaneGone, Unjudgeable
 from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
@@ -45,6 +45,8 @@ KEEP_EXTRA: Final = 0.05
 (seconds)."""
 MAX_STRICT: Final = 6
 """Strict plays of one test until one of them proves something."""
+START: Final = "start"
+RUN: Final = "run"
 CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
 
 
@@ -91,6 +93,27 @@ class Ledger:
         return PASSED if self._passed.get(test, 0) >= self.needed[test] else NOT_RUN
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A time that was used up while processors were short; whose it was shows after a sweep.
+
+    Attributes:
+        unit: whose process it was.
+        test: whose time it was; None: that of a start (`START`) or of the whole run (`RUN`).
+        what: the test's id, `START` or `RUN`.
+        since: monotonic seconds.
+        until: monotonic seconds.
+        finding: of the ticker.
+    """
+
+    unit: "Unit"
+    test: Test | None
+    what: str
+    since: float
+    until: float
+    finding: Finding
+
+
 @dataclass(slots=True)
 class Unit:
     """One group in one repeat, with what is left of it."""
@@ -101,7 +124,8 @@ class Unit:
     draw: int | None = None
     since: float = 0.0
     until: float = 0.0
-    excused: set[str] = field(default_factory=set)
+    excused: dict[str, float] = field(default_factory=dict)
+    stretch: float = 1.0
     strict: dict[str, int] = field(default_factory=dict)
 
 
@@ -120,6 +144,7 @@ class _Run:
     held: bytes = b""
     open: Case | None = None
     since: float = 0.0
+    doubted: bool = False
     progressed: bool = False
     rerun: bool = False
     ended: bool = False
@@ -163,7 +188,9 @@ class Runs:
         self._spans: dict[str, float] = {}
         self._active: dict[int, _Run] = {}
         self._later: list[Unit] = []
+        self._doubts: list[Doubt] = []
         self._started = time.monotonic()
+        self._deadline = self._started
 
     def run(self, units: Sequence[Unit], deadline: float) -> None:
         """Run all units in order.
@@ -177,17 +204,19 @@ class Runs:
             Unjudgeable: `NodeOverloaded`.
         """
         queue = list(units)
+        self._deadline = deadline
         try:
             while queue:
                 batch = [unit for unit in queue[: self._limits.parallel] if self._shrink(unit)]
                 del queue[: self._limits.parallel]
                 if not batch:
                     continue
-                if time.monotonic() >= deadline:
-                    self._out_of_budget(self._started, deadline)
+                if time.monotonic() >= self._deadline:
+                    self._out_of_budget()
                     return
-                self._batch(batch, deadline)
+                self._batch(batch)
                 self._lane.sweep()
+                self._ticker.read()
         finally:
             self._abandon()
 
@@ -199,23 +228,26 @@ class Runs:
             unit.left = [test for test in unit.left if not self._ledger.has_failed(test.id)]
         return bool(unit.left)
 
-    def _batch(self, units: Sequence[Unit], deadline: float) -> None:
+    def _batch(self, units: Sequence[Unit]) -> None:
         for unit in units:
             unit.since = time.monotonic()
-            unit.until = min(deadline, unit.since + self._limits.run_timeout_seconds)
+            unit.until = min(self._deadline, unit.since + self._limits.run_timeout_seconds)
             self._launch(unit, alone=len(units) == 1)
-        while self._active or self._later:
+        while self._active or self._later or self._doubts:
             if not self._active:
                 # What a process left behind in the lane may keep the next one from starting, or
                 # take its time: a hang would cost more than its own test.
                 self._lane.sweep()
+                self._settle()
+                if not self._later:
+                    return
                 self._launch(self._later.pop(0), alone=True)
             self._wait()
             now = time.monotonic()
             for run in list(self._active.values()):
                 self._check_deadlines(run, now)
                 if run.child_over and run.ended:
-                    self._finish(run, deadline)
+                    self._finish(run)
 
     # -- one process ------------------------------------------------------------------------
 
@@ -236,8 +268,8 @@ class Runs:
         ]
         plan = Plan(
             cases=cases,
-            start_seconds=START_SECONDS,
-            test_seconds=self._limits.test_timeout_seconds,
+            start_seconds=START_SECONDS * unit.stretch,
+            test_seconds=self._limits.test_timeout_seconds * unit.stretch,
             repeat=unit.repeat,
         )
         feed_r, feed_w = child.pipe()
@@ -368,8 +400,9 @@ class Runs:
         if not proven:
             cause = "to be played strictly"
             run.rerun = True
-        elif outcome == TIMED_OUT and self._excuse(run.unit, test.id, run.since, now):
-            run.rerun = True
+        elif outcome == TIMED_OUT and self._doubt(run.unit, test, test.id, run.since, now):
+            run.doubted = True
+            cause = "whose time it was shows after a sweep"
         else:
             # Repeats that run side by side end at the same test: that is one failure, not two.
             ends = outcome not in (PASSED, FAILED)
@@ -390,20 +423,72 @@ class Runs:
         )
         run.open = None
 
-    def _excuse(self, unit: Unit, what: str, since: float, now: float) -> bool:
-        """Whether to run again, once, because the node and not the submission was slow.
+    def _doubt(self, unit: Unit, test: Test | None, what: str, since: float, now: float) -> bool:
+        """Whether it shows after a sweep only whose time was used up; the unit rests until then."""
+        finding = self._ticker.find(since, now)
+        if finding is Finding.CALM:
+            return False
+        self._doubts.append(Doubt(unit, test, what, since, now, finding))
+        return True
+
+    def _settle(self) -> None:
+        """Judge the used-up times in doubt, when nothing of the lane runs: after a sweep.
 
         Raises:
-            Unjudgeable: `NodeOverloaded` if it was run again before.
+            Unjudgeable: `NodeOverloaded` if one was run again before, or cannot be.
         """
-        self._ticker.catch_up(now)
-        if not is_excused(self._ticker.stalls, since, now):
-            return False
-        self._log.event("timeout_excused", what=what, seconds=round(now - since, 3))
-        if what in unit.excused:
+        if not self._doubts:
+            return
+        before = time.monotonic()
+        share = self._ticker.watch()
+        self._deadline += time.monotonic() - before
+        doubts, self._doubts = self._doubts, []
+        for doubt in doubts:
+            judgement = judge_time(doubt.finding, share, doubt.unit.excused.get(doubt.what))
+            self._log.event(
+                "timeout",
+                what=doubt.what,
+                repeat=doubt.unit.repeat,
+                seconds=round(doubt.until - doubt.since, 3),
+                finding=doubt.finding.value,
+                share=round(share, 3),
+                excused=judgement.excused,
+                stretch=round(judgement.stretch, 2),
+            )
+            if self._excuse(doubt, judgement) if judgement.excused else self._score(doubt):
+                self._later.append(doubt.unit)
+
+    def _excuse(self, doubt: Doubt, judgement: Judgement) -> bool:
+        """Run again, once: the node and not the submission was slow.
+
+        Raises:
+            Unjudgeable: `NodeOverloaded` if it was run again before; a budget cannot be.
+        """
+        unit = doubt.unit
+        if judgement.hopeless or doubt.what == RUN:
             raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
-        unit.excused.add(what)
-        return True
+        unit.excused[doubt.what] = unit.stretch = judgement.stretch
+        # What the node took is spent by nobody: neither what it took nor what it will.
+        again = (doubt.until - doubt.since) * judgement.stretch
+        self._deadline += again
+        left = max(0.0, unit.until - doubt.until)
+        unit.until = min(self._deadline, time.monotonic() + left + again)
+        return self._shrink(unit)
+
+    def _score(self, doubt: Doubt) -> bool:
+        """Hold a used-up time against the submission; whether its unit goes on."""
+        unit, test = doubt.unit, doubt.test
+        again = False
+        if test is not None:
+            again = self._ledger.has_failed(test.id)
+            if not (test.holds and unit.group.name in self._tampered):
+                self._ledger.enter(test.id, TIMED_OUT)
+            unit.left.remove(test)
+        left = max(0.0, unit.until - doubt.until)
+        unit.until = min(self._deadline, time.monotonic() + left)
+        return (
+            self._shrink(unit) and doubt.what != RUN and left > 0 and (again or self._restart(unit))
+        )
 
     def _tampering(self, group: Group, cause: str) -> None:
         # Only these rest on the lane's word. What moved may also be an honest wait for a lock that
@@ -431,7 +516,7 @@ class Runs:
 
     def _check_deadlines(self, run: _Run, now: float) -> None:
         if run.kill_by is not None and now > run.kill_by:
-            raise LaneGone("laned did not end a process")
+            raise LaneGone("laned did not end a process", KILL_SECONDS)
         if run.child_over:
             return
         cause = ""
@@ -439,10 +524,13 @@ class Runs:
             cause = "the run's time was used up"
         elif run.open is not None:
             # The child adds the time for which it keeps calls to its own deadline.
-            share = 1.0 + KEPT_SHARE if run.open.keep else 1.0
+            share = (1.0 + KEPT_SHARE if run.open.keep else 1.0) * run.unit.stretch
             if now > run.since + share * self._limits.test_timeout_seconds + GRACE_SECONDS:
                 cause = "its time was used up"
-        elif now > run.launched + START_SECONDS + GRACE_SECONDS and not run.progressed:
+        elif (
+            not run.progressed
+            and now > run.launched + START_SECONDS * run.unit.stretch + GRACE_SECONDS
+        ):
             cause = "it did not start"
         if cause:
             if run.open is not None:
@@ -450,46 +538,54 @@ class Runs:
             os.kill(run.pid, 9)
             self._child_over(run)
 
-    def _finish(self, run: _Run, deadline: float) -> None:
+    def _finish(self, run: _Run) -> None:
         """A process and its child are gone: go on with what is left of the unit, or do not."""
         del self._active[run.order]
         unit = run.unit
-        if not self._shrink(unit):
+        if run.doubted or not self._shrink(unit):
             return
         now = time.monotonic()
         if now >= unit.until:
-            self._out_of_budget(self._started if now >= deadline else unit.since, now)
+            since = self._started if now >= self._deadline else unit.since
+            self._log.event("budget_used_up", seconds=round(now - since, 3))
+            self._doubt(unit, None, RUN, since, now)
             return
-        if not run.progressed and now - run.launched >= START_SECONDS:
-            run.rerun = self._excuse(unit, "start", run.launched, now)
+        late = not run.progressed and now - run.launched >= START_SECONDS
+        if late and self._doubt(unit, None, START, run.launched, now):
+            return
         if not run.progressed and not run.alone:
             # Perhaps others kept it from starting: the next time it has the lane for itself.
             self._later.append(unit)
             return
-        if not run.rerun:
-            # A recording wants every draw, whatever another one did.
-            key = unit.group.name if self._judging else (unit.group.name, unit.repeat, unit.draw)
-            used = self._restarts.get(key, 0)
-            if used >= self._limits.restarts_per_group:
-                self._log.event("restarts_used_up", group=unit.group.name)
-                return
-            self._restarts[key] = used + 1
+        if not (run.rerun or self._restart(unit)):
+            return
         if self._active:
             self._launch(unit)
         else:
             self._later.append(unit)
 
+    def _restart(self, unit: Unit) -> bool:
+        """Take one of the restarts of a group; whether there was one."""
+        # A recording wants every draw, whatever another one did.
+        key = unit.group.name if self._judging else (unit.group.name, unit.repeat, unit.draw)
+        used = self._restarts.get(key, 0)
+        if used >= self._limits.restarts_per_group:
+            self._log.event("restarts_used_up", group=unit.group.name)
+            return False
+        self._restarts[key] = used + 1
+        return True
+
     # -- the end ----------------------------------------------------------------------------
 
-    def _out_of_budget(self, since: float, until: float) -> None:
-        """A run's time or the suite's budget is used up: what is left of it did not run.
+    def _out_of_budget(self) -> None:
+        """The suite's budget is used up, and the lane was swept: what is left did not run.
 
         Raises:
             Unjudgeable: `NodeOverloaded`; a budget cannot be given again.
         """
-        self._log.event("budget_used_up", seconds=round(until - since, 3))
-        self._ticker.catch_up(time.monotonic())
-        if is_excused(self._ticker.stalls, since, until):
+        self._log.event("budget_used_up", seconds=round(self._deadline - self._started, 3))
+        finding = self._ticker.find(self._started, self._deadline)
+        if finding is not Finding.CALM and judge_time(finding, self._ticker.watch(), None).excused:
             raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a used-up budget.")
 
     def _abandon(self) -> None:

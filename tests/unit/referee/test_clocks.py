@@ -1,54 +1,160 @@
-"""Whose fault a used-up time is: decided from recorded cases, read from recorded cgroup files."""
+"""Whose fault a used-up time is: decided from recorded ticks, read from recorded cgroup files.
 
+`recorded.json` holds what tickers measured in Pods of a real node of two processors (referee 200m,
+lane 1500m) and on the machine itself, and how many processors the lane had got meanwhile.
+"""
+
+import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
-from gradekeeper.referee.clocks import Stall, Ticker, cgroup_files, is_excused, parse_cpu
+from gradekeeper.referee.clocks import (
+    Finding,
+    Sizes,
+    Tick,
+    Ticker,
+    cgroup_files,
+    judge_time,
+    parse_cpu,
+    parse_limit,
+    read_files,
+    read_share,
+    read_window,
+)
 
 START, END = 100.0, 110.0
+POD = Sizes(referee=0.2, lane=1.5, node=2.0)
+LARGE = Sizes(referee=0.2, lane=1.5, node=64.0)
+LOCAL = Sizes(node=2.0)
+
+
+def steady(rate, start=START, end=END, every=0.5):
+    """Ticks that all got the same share of a processor."""
+    waited = 0.008 / rate - 0.008
+    times = [start + every * index for index in range(int((end - start) / every))]
+    return [Tick(begin, begin + every, 0.008, waited) for begin in times]
 
 
 @pytest.mark.parametrize(
-    ("stalls", "excused"),
+    ("ticks", "sizes", "finding"),
     [
-        ([], False),
-        ([Stall(101, 104, 0, 0)], True),
-        ([Stall(101, 102, 0, 0), Stall(103, 104, 0, 0)], True),
-        ([Stall(101, 101.9, 0, 0)], False),
-        ([Stall(101, 104, 3.0, 0)], False),
-        ([Stall(101, 104, 0, 2.9)], False),
-        ([Stall(101, 103.8, 1.0, 1.0)], False),
-        ([Stall(101, 104, 1.0, 0.9)], True),
-        ([Stall(90, 99, 0, 0)], False),
-        ([Stall(90, 100.5, 0, 0)], False),
-        ([Stall(95, 103, 0, 0)], True),
-        ([Stall(111, 120, 0, 0)], False),
+        ([], POD, Finding.CALM),
+        (steady(1.0), POD, Finding.CALM),
+        (steady(0.85), POD, Finding.CALM),
+        (steady(0.5), POD, Finding.UNCLEAR),
+        (steady(0.21), POD, Finding.UNCLEAR),
+        (steady(0.117), POD, Finding.UNCLEAR),
+        (steady(0.04), POD, Finding.UNCLEAR),
+        (steady(0.02), POD, Finding.NODE),
+        (steady(0.21), LARGE, Finding.UNCLEAR),
+        (steady(0.15), LARGE, Finding.NODE),
+        (steady(0.02), LOCAL, Finding.UNCLEAR),
+        (steady(0.02, 80, 100), POD, Finding.CALM),
+        (steady(0.02, 110, 120), POD, Finding.CALM),
+        ([*steady(1.0, 100, 107), Tick(107, 110, 0.008, 2.5)], POD, Finding.NODE),
+        ([*steady(1.0, 100, 107), Tick(107, 110, 0.008, 2.5)], LOCAL, Finding.UNCLEAR),
+        ([*steady(1.0, 100, 103), Tick(103, 110, 0.008, 6.5)], LOCAL, Finding.NODE),
+        ([*steady(1.0, 100, 109), Tick(109, 110, 0.008, 0.9)], POD, Finding.CALM),
+        ([Tick(90, 101.0, 0.008, 10)], POD, Finding.NODE),
+        ([Tick(90, 100.4, 0.008, 10)], POD, Finding.CALM),
     ],
     ids=[
-        "none",
-        "node late",
-        "late twice",
-        "late too little",
-        "throttled",
-        "own work",
-        "throttled and own work",
-        "late beyond both",
+        "nothing seen",
+        "calm",
+        "a little late",
+        "half",
+        "the lane on both processors",
+        "the lane on the ticker's processor",
+        "more than the lane may have taken",
+        "more than the lane can have taken",
+        "large node, as promised",
+        "large node, less than promised",
+        "no limits",
         "before",
-        "mostly before",
-        "into the window",
         "after",
+        "frozen",
+        "without limits long",
+        "without limits too long",
+        "frozen too short",
+        "frozen into the window",
+        "mostly before",
     ],
 )
-def test_recorded_cases(stalls, excused):
-    assert is_excused(stalls, START, END) is excused
+def test_a_window_is_read(ticks, sizes, finding):
+    assert read_window(ticks, START, END, sizes) is finding
 
 
 def test_a_hiccup_does_not_excuse_a_short_timeout():
-    assert not is_excused([Stall(100, 100.4, 0, 0)], 100.0, 101.0)
-    assert is_excused([Stall(100, 100.5, 0, 0)], 100.0, 101.0)
+    assert read_window([Tick(99.9, 100.4, 0.008, 5.0)], 100, 101, POD) is Finding.CALM
+    assert read_window([Tick(99.9, 100.5, 0.008, 5.0)], 100, 101, POD) is Finding.NODE
+
+
+@pytest.mark.parametrize(
+    ("ticks", "share"),
+    [
+        (steady(0.9), 0.9),
+        (steady(0.1, 90, 100) + steady(0.9), 0.9),
+        (steady(0.9, 90, 100) + steady(0.1), 0.1),
+        (steady(0.4, 100, 105) + steady(0.8, 105, 110), 0.6),
+        (steady(0.9, 90, 100), 0.0),
+    ],
+    ids=["free", "short before", "short now", "now and then", "none came"],
+)
+def test_a_share_is_read(ticks, share):
+    assert read_share(ticks, START) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("finding", "share", "stretched", "excused", "stretch", "hopeless"),
+    [
+        (Finding.CALM, 0.1, None, False, 1.0, False),
+        (Finding.UNCLEAR, 0.95, None, False, 1.0, False),
+        (Finding.UNCLEAR, 0.65, None, False, 1.0, False),
+        (Finding.UNCLEAR, 0.5, None, True, 3.0, False),
+        (Finding.UNCLEAR, 0.25, None, True, 6.0, False),
+        (Finding.UNCLEAR, 0.2, None, True, 1.5, False),
+        (Finding.UNCLEAR, 0.0, None, True, 1.5, False),
+        (Finding.NODE, 1.0, None, True, 1.5, False),
+        (Finding.UNCLEAR, 0.5, 3.0, False, 1.0, False),
+        (Finding.UNCLEAR, 0.3, 3.0, True, 1.0, True),
+        (Finding.UNCLEAR, 0.9, 1.5, False, 1.0, False),
+        (Finding.NODE, 0.9, 3.0, True, 1.0, True),
+    ],
+    ids=[
+        "calm",
+        "its own doing",
+        "enough for who needs 60 %",
+        "short: thrice the time",
+        "very short",
+        "too short: not for ever",
+        "nothing at all",
+        "the node was, and is not any more",
+        "again, with time enough",
+        "again, with less than enough",
+        "again, on a free node",
+        "again the node",
+    ],
+)
+def test_a_used_up_time_is_judged(finding, share, stretched, excused, stretch, hopeless):
+    judgement = judge_time(finding, share, stretched)
+    assert (judgement.excused, judgement.hopeless) == (excused, hopeless)
+    assert judgement.stretch == pytest.approx(stretch)
+
+
+RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=[case["name"] for case in RECORDED])
+def test_recorded_cases(case):
+    ticks = [Tick(*numbers) for numbers in case["ticks"]]
+    sizes = Sizes(**case["sizes"])
+    finding = read_window(ticks, ticks[0].start, ticks[-1].end, sizes)
+    assert finding.value == case["finding"]
+    assert read_share(ticks, ticks[0].start) == pytest.approx(case["share"], abs=0.005)
 
 
 V2 = "usage_usec 2500000\nuser_usec 1\nnr_periods 9\nnr_throttled 3\nthrottled_usec 125000\n"
@@ -75,56 +181,85 @@ def test_cgroup_files_are_read(files, found):
     assert parse_cpu(files) == found
 
 
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({"cpu.max": "20000 100000\n"}, 0.2),
+        ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu.cfs_quota_us": "150000\n", "cpu.cfs_period_us": "100000\n"}, 1.5),
+        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, None),
+        ({"cpu.cfs_quota_us": "150000\n"}, None),
+        ({"cpu.max": "1 0\n"}, None),
+        ({}, None),
+    ],
+    ids=["v2", "v2 without", "v1", "v1 without", "v1 half", "no period", "nothing"],
+)
+def test_a_limit_is_read(files, limit):
+    assert parse_limit(files) == limit
+
+
 def test_the_own_group_is_found_in_either_version(tmp_path):
     (tmp_path / "kube").mkdir()
     (tmp_path / "cpu.stat").write_text("usage_usec 1\n")
     assert cgroup_files("0::/\n", tmp_path) == {"cpu.stat": tmp_path / "cpu.stat"}
     assert cgroup_files("0::/elsewhere\n", tmp_path) == {"cpu.stat": tmp_path / "cpu.stat"}
     (tmp_path / "kube" / "cpu.stat").write_text("usage_usec 1\n")
-    assert cgroup_files("0::/kube\n", tmp_path) == {"cpu.stat": tmp_path / "kube" / "cpu.stat"}
+    (tmp_path / "kube" / "cpu.max").write_text("20000 100000\n")
+    found = cgroup_files("0::/kube\n", tmp_path)
+    assert found == {name: tmp_path / "kube" / name for name in ("cpu.stat", "cpu.max")}
+    assert parse_limit(read_files(found)) == 0.2
 
     v1 = tmp_path / "v1"
     (v1 / "cpu,cpuacct" / "pod").mkdir(parents=True)
-    for name in ("cpu.stat", "cpuacct.usage"):
+    names = ("cpu.stat", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpuacct.usage")
+    for name in names:
         (v1 / "cpu,cpuacct" / "pod" / name).write_text("1\n")
     membership = "4:memory:/pod\n3:cpu,cpuacct:/pod\n0::/\n"
     assert cgroup_files(membership, v1) == {
-        name: v1 / "cpu,cpuacct" / "pod" / name for name in ("cpu.stat", "cpuacct.usage")
+        name: v1 / "cpu,cpuacct" / "pod" / name for name in names
     }
 
 
-def test_a_ticker_ticks_and_ends():
-    ticker = Ticker()
-    ticker.start()
-    try:
-        now = time.monotonic()
-        ticker.catch_up(now, patience=10)
-        assert not is_excused(ticker.stalls, now - 10, now)
-    finally:
-        ticker.stop()
+def test_a_file_that_is_gone_is_left_out(tmp_path):
+    (tmp_path / "there").write_text("1\n")
+    paths = {name: tmp_path / name for name in ("there", "gone")}
+    assert read_files(paths) == {"there": "1\n"}
 
 
-def test_a_ticker_that_nobody_lets_run_is_a_stall():
-    ticker = Ticker()
-    ticker.start()
-    try:
-        os.kill(ticker.pid, signal.SIGSTOP)
-        stopped = time.monotonic()
-        time.sleep(0.6)
-        ticker.catch_up(time.monotonic(), patience=0.05)
-        assert is_excused(ticker.stalls, stopped, time.monotonic())
-    finally:
-        ticker.stop()
+@pytest.fixture
+def ticker():
+    made = Ticker()
+    made.start()
+    yield made
+    made.stop()
 
 
-def test_a_ticker_that_has_ended_excuses_nothing():
-    ticker = Ticker()
-    ticker.start()
-    try:
-        os.kill(ticker.pid, signal.SIGKILL)
-        ended = time.monotonic()
-        os.waitid(os.P_PID, ticker.pid, os.WEXITED | os.WNOWAIT)
-        ticker.catch_up(ended + 10, patience=0.05)
-        assert ticker.stalls == []
-    finally:
-        ticker.stop()
+def test_a_ticker_ticks_and_watches_more_often(ticker):
+    ticker.watch(1.5)
+    assert ticker.ticks
+    for tick in ticker.ticks:
+        assert tick.start < tick.end and tick.worked > 0 and tick.waited >= 0
+    assert any(tick.worked >= 0.014 for tick in ticker.ticks)
+    assert [tick.start for tick in ticker.ticks[1:]] == [tick.end for tick in ticker.ticks[:-1]]
+
+
+def test_a_ticker_that_nobody_lets_run_waits(ticker):
+    ticker.know(POD)
+    os.kill(ticker.pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    time.sleep(2.0)
+    assert ticker.find(stopped, time.monotonic(), patience=0.05) is Finding.NODE
+
+
+def test_processors_are_short_where_no_tick_comes(ticker):
+    os.kill(ticker.pid, signal.SIGSTOP)
+    assert ticker.watch(0.1) == 0.0
+
+
+def test_a_ticker_that_has_ended_excuses_nothing(ticker):
+    ticker.know(POD)
+    os.kill(ticker.pid, signal.SIGKILL)
+    ended = time.monotonic()
+    os.waitid(os.P_PID, ticker.pid, os.WEXITED | os.WNOWAIT)
+    assert ticker.find(ended, ended + 10, patience=0.05) is Finding.CALM
+    assert ticker.watch(0.05) == 1.0

@@ -53,7 +53,7 @@ def test_the_end_of_a_run_is_told_to_no_other_run(runs):
         os._exit(0)
     os.close(reporting)
     unit = Unit(Group("g", "drivers.D", 1, [test]), 0, [test])
-    run = _Run(unit, 1, pid, reading, control, [], time.monotonic())
+    run = _Run(unit, 1, pid, reading, control, [], time.monotonic(), False)
     runs._active[1] = run
     runs._child_over(run)
     assert runs._lane.killed == [1]
