@@ -175,9 +175,7 @@ def _group(tests: Sequence[str], outcomes: str) -> tuple[dict[str, Group], list[
 
 
 def _compiled(verdict: Graded | Rejected) -> bool:
-    """Whether anything could run. Of a lane that was lost, only what ran tells."""
-    if isinstance(verdict, Rejected) or verdict.reason == Reason.DOES_NOT_COMPILE:
-        return False
+    """Whether the submission came to its runs. Of a lane that was lost, only what ran tells."""
     return verdict.reason == Reason.COMPLETED or bool(verdict.outcomes.strip(NOT_RUN))
 
 
