@@ -21,13 +21,11 @@ from rich.table import Table
 
 from . import installation
 from .api import Api, Witness, condition
-from .local import LocalEngine, LocalRow
+from .local import LOCAL, LocalEngine, LocalRow
 from .node import Node
 from .submissions import CASES, SUITE_DIR, Case
-from .world import JOBS, OPERATORS, PARTS, PODS, SUITES, Job, Row, World
+from .world import JOBS, OPERATORS, PARTS, PODS, ROWS, SUITES, Job, Row, World
 
-ROWS = pytest.StashKey[list[Row]]()
-LOCAL = pytest.StashKey[dict[str, LocalRow]]()
 GRADEKEEPER = Path(sys.executable).with_name("gradekeeper")
 HOSTILE = "hostile"
 """Name of the suite of the submissions' half."""

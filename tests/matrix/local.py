@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from demo.commands import BUILD, Command, DemoError, run
 
 from .submissions import Case
@@ -28,6 +29,10 @@ class LocalRow:
     reason: str
     outcomes: str
     seconds: float
+
+
+LOCAL = pytest.StashKey[dict[str, LocalRow]]()
+"""By name of the case, for the table."""
 
 
 class LocalEngine:

@@ -65,8 +65,12 @@ final class Shell {
     /** Runs a script and waits for it; what it says is nobody's. */
     static void run(String script) throws Exception {
         ProcessBuilder.Redirect nothing = ProcessBuilder.Redirect.DISCARD;
-        new ProcessBuilder("/bin/sh", "-c", script)
-                .redirectOutput(nothing).redirectError(nothing).start().waitFor();
+        try {
+            new ProcessBuilder("/bin/sh", "-c", script)
+                    .redirectOutput(nothing).redirectError(nothing).start().waitFor();
+        } catch (OutOfMemoryError noThreadLeft) {
+            return;
+        }
     }
 }
 """

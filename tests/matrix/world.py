@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import pytest
 from demo.commands import Cluster, Manifest
 from demo.jobs import build_job, build_parts
 
@@ -71,6 +72,10 @@ class Row:
     """One character a test; empty where there is none."""
     times: Mapping[str, float] = field(default_factory=dict)
     """What the referee of the last attempt measured, to tell a slow machine from a slow design."""
+
+
+ROWS = pytest.StashKey[list[Row]]()
+"""In the order of the verdicts, for the table."""
 
 
 @dataclass
