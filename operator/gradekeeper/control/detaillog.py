@@ -31,7 +31,7 @@ from gradekeeper.api.names import (
     REFEREE,
     log_secret_name,
 )
-from gradekeeper.control.cluster import LOGS_IN_FLIGHT, Cluster, Manifest
+from gradekeeper.control.cluster import Cluster, Manifest
 from gradekeeper.control.errors import ClusterError, Conflict
 from gradekeeper.control.logs import Log, log
 from gradekeeper.control.metrics import Metrics
@@ -169,13 +169,8 @@ class LogKeeper:
         """Forget a Pod that is gone."""
         self._finished.pop(pod_uid, None)
 
-    async def run(self) -> None:
-        """Put logs away until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(LOGS_IN_FLIGHT):
-                group.create_task(self._work())
-
-    async def _work(self) -> None:
+    async def work(self) -> None:
+        """Put logs away until cancelled; run at most `LOGS_IN_FLIGHT` of it at a time."""
         while True:
             finished = await self._line.get()
             try:

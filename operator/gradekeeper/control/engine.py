@@ -37,7 +37,7 @@ from gradekeeper.api.status import (
     find_condition,
 )
 from gradekeeper.control.admission import Place, Slots
-from gradekeeper.control.cluster import Cluster, Manifest
+from gradekeeper.control.cluster import LOGS_IN_FLIGHT, Cluster, Manifest
 from gradekeeper.control.detaillog import Finished, LogKeeper
 from gradekeeper.control.errors import (
     ClusterError,
@@ -325,7 +325,9 @@ class Engine:
             for _ in range(self.settings.workers):
                 group.create_task(self._work())
             group.create_task(self._relist_forever())
-            group.create_task(self._logs.run())
+            # Here and not in a task of theirs: what begins after kopf counts as hung at its end.
+            for _ in range(LOGS_IN_FLIGHT):
+                group.create_task(self._logs.work())
 
     async def _first_list(self) -> None:
         failures = 0

@@ -73,7 +73,7 @@ async def a_keeper(api: FakeApi, jobs: set[str]) -> AsyncIterator[tuple[LogKeepe
     keeper = LogKeeper(
         cluster, metrics, max_bytes=4096, has_job=jobs.__contains__, done=told.put_nowait
     )
-    running = asyncio.create_task(keeper.run())
+    running = asyncio.create_task(keeper.work())
     try:
         yield keeper, told
     finally:
