@@ -49,6 +49,7 @@ NEIGHBOUR_SECONDS = 60
 CALL = {"_request_timeout": 20}
 PROMISED = PodSettings(image_pull_policy="IfNotPresent", cpu_request_percent=100)
 OVERBOOKED = replace(PROMISED, cpu_request_percent=10)
+"""As an installation may have it: a tenth of the limits is requested, and so promised."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,10 @@ def neighbour(name: str, image: str, processes: int, cpu: str) -> Manifest:
 
 @contextlib.contextmanager
 def first_choice() -> Iterator[None]:
-    """The cluster's Pods come before whatever else the machine does, as on a node of their own."""
+    """The cluster's Pods come before whatever else the machine does, as on a node of their own.
+
+    Not so far before it that a kubelet beside busy Pods could not work any more.
+    """
     weights = [
         path
         for top in own_cgroups()
@@ -206,7 +210,7 @@ def first_choice() -> Iterator[None]:
     before = {path: path.read_text() for path in weights}
     try:
         for path in weights:
-            path.write_text("65536" if path.name == "cpu.shares" else "10000")
+            path.write_text("16384" if path.name == "cpu.shares" else "1600")
         yield
     finally:
         for path, text in before.items():

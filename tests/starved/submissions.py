@@ -87,14 +87,14 @@ PROVOCATIONS: dict[str, bytes] = {
                 gate.set(System.nanoTime() + 10_000_000L);
             } } catch (java.io.IOException error) { rest(1); } }"""
     ),
-    "processes": submission(_RUNNER + _FOR_EVER),
     # The referee has to read it all, at the cost of its own quota.
     "floods": submission(
         "byte[] text = new byte[1 << 16];"
         " start(4, () -> { while (true) { System.err.write(text, 0, text.length); } });" + _FOR_EVER
     ),
-    "memory and files": submission(
-        """start(4, () -> { while (true) { kept = new byte[1 << 20]; } });
+    "processes, memory and files": submission(
+        _RUNNER
+        + """ start(4, () -> { while (true) { kept = new byte[1 << 20]; } });
         start(4, () -> { byte[] text = new byte[1 << 20]; while (true) { try {
             java.nio.file.Path file = java.nio.file.Files.createTempFile("x", "y");
             java.nio.file.Files.write(file, text); java.nio.file.Files.delete(file);

@@ -32,7 +32,7 @@ def test_on_a_free_node_the_honest_submission_passes_at_once(stand: Stand) -> No
 
 
 def test_neighbours_that_burn_the_node_fail_no_honest_submission(stand: Stand) -> None:
-    with stand.neighbours(pods=3, processes=2, cpu="300m"):
+    with first_choice(), stand.neighbours(pods=3, processes=2, cpu="200m"):
         graded = stand.grade(honest(NEEDED_SECONDS), OVERBOOKED)
     # Without the ticker's word it would have failed: its time was used up.
     timeouts = graded.timeouts()
@@ -46,7 +46,9 @@ def test_neighbours_that_burn_the_node_fail_no_honest_submission(stand: Stand) -
 
 
 @pytest.mark.parametrize("name", PROVOCATIONS)
-def test_a_submission_gets_no_excuse_by_itself(stand: Stand, name: str) -> None:
+def test_submissions_that_burn_the_node_get_no_excuse_by_themselves(
+    stand: Stand, name: str
+) -> None:
     with first_choice():
         graded = stand.grade(PROVOCATIONS[name], PROMISED)
     assert isinstance(graded.observation, PodFinished), graded.observation
