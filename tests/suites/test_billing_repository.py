@@ -16,6 +16,20 @@ ROOT = Path(__file__).parents[2]
 BILLING = ROOT / "assets" / "suites" / "billing-payment-debug"
 REPOSITORY = ROOT / "assets" / "task_repos" / "billing-service"
 
+FIX_AND_GUARD = {
+    "proration": (7, 4),
+    "tax": (6, 3),
+    "coupons": (5, 6),
+    "refunds": (3, 7),
+    "idempotency": (3, 5),
+    "line_rounding": (4, 3),
+    "coupon_dedup": (4, 3),
+    "tax_cache": (3, 3),
+    "webhook_redelivery": (3, 5),
+    "usage_timezone": (4, 4),
+}
+THREE_TIMES = {"refunds", "idempotency", "webhook_redelivery"}
+
 
 def run_tests(repository: Path) -> str:
     done = subprocess.run(
@@ -57,6 +71,24 @@ def test_the_service_has_42_files_and_gold_repairs_nine_of_them() -> None:
         *(f"{prefix}service/{name}Service.java" for name in services),
     ]
     assert all(base[name] != content for name, content in gold.items())
+
+
+def test_the_suite_has_97_tests_in_eleven_groups_and_17_runs() -> None:
+    regression, *groups = load_suite(BILLING).groups
+    assert (regression.name, len(regression.tests)) == ("regression", 12)
+    found = {
+        group.name: tuple(
+            sum(test.id.startswith(kind) for test in group.tests) for kind in ("fix_", "guard_")
+        )
+        for group in groups
+    }
+    assert list(found.items()) == list(FIX_AND_GUARD.items())
+    assert 12 + sum(len(group.tests) for group in groups) == 97
+    assert {group.name for group in groups if group.repeats == 3} == THREE_TIMES
+    assert sum(group.repeats for group in (regression, *groups)) == 17
+    assert all(
+        test.discriminates == test.id.startswith("fix_") for group in groups for test in group.tests
+    )
 
 
 def test_no_scenario_carries_a_file_that_changes_nothing() -> None:
