@@ -38,14 +38,16 @@ WATCH_WORK_SECONDS: Final = 0.014
 disturbed by who makes way at once."""
 WATCH_SECONDS: Final = 2.0
 
-FROZEN_SECONDS: Final = 0.5
+FROZEN_SECONDS: Final = 1.0
 """One wait that is longer is the node's: a lane within a quota makes way every 100 ms."""
 FROZEN_UNBOUNDED_SECONDS: Final = 5.0
 """The same where the lane has no quota: all that one may start gets its turn before."""
 EXCUSED_SECONDS: Final = 0.5
 """At least so much must be lost of a window, so that a short one is not excused by one hiccup."""
+FROZEN_SHARE: Final = 0.25
+"""Share of a window that may freeze: who needs 60 % of it still has enough."""
 EXCUSED_SHARE: Final = 0.1
-"""And such a share of it, beyond what the lane can explain."""
+"""Share that may be lost beyond what the lane can explain, which is much already."""
 CALM_SHARE: Final = 0.2
 """Somebody who lost less of a window was not disturbed by anybody."""
 ENOUGH_SHARE: Final = 0.65
@@ -134,8 +136,9 @@ def read_window(ticks: Iterable[Tick], start: float, end: float, sizes: Sizes) -
         if tick.waited >= (FROZEN_SECONDS if bounded else FROZEN_UNBOUNDED_SECONDS):
             frozen += min(inside, tick.waited)
         beyond += inside * max(0.0, 1.0 - tick.rate / promised)
-    excused = max(EXCUSED_SECONDS, EXCUSED_SHARE * (end - start))
-    if frozen >= excused or beyond - seen * share >= excused:
+    if frozen >= max(EXCUSED_SECONDS, FROZEN_SHARE * (end - start)):
+        return Finding.NODE
+    if beyond - seen * share >= max(EXCUSED_SECONDS, EXCUSED_SHARE * (end - start)):
         return Finding.NODE
     return Finding.UNCLEAR if lost >= max(EXCUSED_SECONDS, CALM_SHARE * seen) else Finding.CALM
 

@@ -1,7 +1,8 @@
 """Whose fault a used-up time is: decided from recorded ticks, read from recorded cgroup files.
 
 `recorded.json` holds what tickers measured in Pods of a real node of two processors (referee 200m,
-lane 1500m) and on the machine itself, and how many processors the lane had got meanwhile.
+lane 1500m; beside neighbours a tenth of that requested) and on the machine itself, with the
+processors that the lane got meanwhile.
 """
 
 import json
@@ -58,8 +59,8 @@ def steady(rate, start=START, end=END, every=0.5):
         ([*steady(1.0, 100, 107), Tick(107, 110, 0.008, 2.5)], POD, Finding.NODE),
         ([*steady(1.0, 100, 107), Tick(107, 110, 0.008, 2.5)], LOCAL, Finding.UNCLEAR),
         ([*steady(1.0, 100, 103), Tick(103, 110, 0.008, 6.5)], LOCAL, Finding.NODE),
-        ([*steady(1.0, 100, 109), Tick(109, 110, 0.008, 0.9)], POD, Finding.CALM),
-        ([Tick(90, 101.0, 0.008, 10)], POD, Finding.NODE),
+        ([*steady(1.0, 100, 108.5), Tick(108.5, 110, 0.008, 1.3)], POD, Finding.CALM),
+        ([Tick(90, 103.0, 0.008, 10)], POD, Finding.NODE),
         ([Tick(90, 100.4, 0.008, 10)], POD, Finding.CALM),
     ],
     ids=[
@@ -145,16 +146,62 @@ def test_a_used_up_time_is_judged(finding, share, stretched, excused, stretch, h
     assert judgement.stretch == pytest.approx(stretch)
 
 
-RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
+RECORDED = {
+    case["name"]: case for case in json.loads((Path(__file__).parent / "recorded.json").read_text())
+}
 
 
-@pytest.mark.parametrize("case", RECORDED, ids=[case["name"] for case in RECORDED])
-def test_recorded_cases(case):
+def recorded(name):
+    """A recorded case's finding and share."""
+    case = RECORDED[name]
     ticks = [Tick(*numbers) for numbers in case["ticks"]]
-    sizes = Sizes(**case["sizes"])
-    finding = read_window(ticks, ticks[0].start, ticks[-1].end, sizes)
-    assert finding.value == case["finding"]
-    assert read_share(ticks, ticks[0].start) == pytest.approx(case["share"], abs=0.005)
+    finding = read_window(ticks, ticks[0].start, ticks[-1].end, Sizes(**case["sizes"]))
+    return finding, read_share(ticks, ticks[0].start)
+
+
+@pytest.mark.parametrize(
+    ("window", "afterwards", "finding", "excused"),
+    [
+        (
+            "free node, lane takes all it may",
+            "free node, lane at rest, watched",
+            Finding.UNCLEAR,
+            False,
+        ),
+        (
+            "free node, lane takes one processor",
+            "free node, lane at rest, watched",
+            Finding.UNCLEAR,
+            False,
+        ),
+        (
+            "neighbours, lane wants one processor",
+            "neighbours, lane at rest, watched",
+            Finding.NODE,
+            True,
+        ),
+        (
+            "neighbours, lane wants all it may",
+            "neighbours, lane at rest, watched",
+            Finding.NODE,
+            True,
+        ),
+        ("machine: 50 runnable", "machine: 24 busy sessions more", Finding.UNCLEAR, True),
+    ],
+    ids=["burns", "works", "honest beside neighbours", "burns beside neighbours", "no limits"],
+)
+def test_recorded_cases(window, afterwards, finding, excused):
+    found, _ = recorded(window)
+    _, share = recorded(afterwards)
+    assert found is finding
+    assert judge_time(found, share, None).excused is excused
+
+
+def test_the_share_of_an_idle_lane_is_what_a_busy_one_gets():
+    _, share = recorded("neighbours, lane at rest, watched")
+    assert share == pytest.approx(
+        RECORDED["neighbours, lane wants one processor"]["lane"], abs=0.05
+    )
 
 
 V2 = "usage_usec 2500000\nuser_usec 1\nnr_periods 9\nnr_throttled 3\nthrottled_usec 125000\n"
