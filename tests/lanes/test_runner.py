@@ -17,11 +17,13 @@ import pytest
 from lanes.runner_client import Runner, flags
 
 ONE_AT_A_TIME = [
-    "monitor", "reentrant", "fair", "timed", "chain", "write", "stamped", "semaphore", "compute",
-    "notified", "condition", "worker", "queue", "pool", "idle", "interrupted",
+    "monitor", "reentrant", "fair", "write", "stamped", "semaphore", "compute", "notified",
+    "condition", "worker", "queue", "pool", "idle", "interrupted",
 ]  # fmt: skip
 ALL_AT_ONCE = ["none", "slow", "hops"]
-NEVER = ["spinning", "napping", "waiting", "sleeping", "permits", "scheduled", "disguised"]
+NEVER = [
+    "spinning", "napping", "waiting", "sleeping", "timed", "permits", "scheduled", "disguised",
+]  # fmt: skip
 
 
 @pytest.fixture

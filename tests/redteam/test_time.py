@@ -53,22 +53,42 @@ def test_a_right_lock_may_be_slow(bundle, lane):
     assert outcomes(grade(bundle, lane, submission(Account=slow))) == "PPPPPP"
 
 
-def test_a_wait_for_a_lock_that_has_an_end_costs_only_its_own_tests(bundle, lane):
+def timed(wait: str, giving_up: str) -> str:
+    """Waits for a lock for `wait` milliseconds, then does what it does in `giving_up`."""
     lock = "new java.util.concurrent.locks.ReentrantLock()"
     code = (
-        "try { if (!L.tryLock(100, java.util.concurrent.TimeUnit.MILLISECONDS))"
-        ' throw new IllegalStateException("busy"); }'
-        " catch (InterruptedException e) { throw new IllegalStateException(e); } try {"
+        "boolean held = false; try { held ="
+        f" L.tryLock({wait}, java.util.concurrent.TimeUnit.MILLISECONDS); }}"
+        " catch (InterruptedException e) { throw new IllegalStateException(e); }"
+        f" if (!held) {{ {giving_up} }} try {{"
     )
     source = ACCOUNT.replace("public synchronized", "public").replace(
         "        if (amount.signum()", code + "        if (amount.signum()"
     )
-    source = source.replace("        return receipt;", "return receipt; } finally { L.unlock(); }")
     source = source.replace(
+        "        return receipt;", "return receipt; } finally { if (held) L.unlock(); }"
+    )
+    return source.replace(
         "public Account(",
         f"private final java.util.concurrent.locks.ReentrantLock L = {lock}; public Account(",
     )
-    assert outcomes(grade(bundle, lane, submission(Account=source)))[1:] == "PPPPP"
+
+
+@pytest.mark.parametrize("wait", ["20", "400", "1200"])
+def test_who_does_not_wait_for_a_lock_to_the_end_has_none(bundle, lane, wait):
+    code = timed(wait, "")
+    found = outcomes(grade(bundle, lane, submission(Account=code), testTimeoutSeconds="9"))
+    assert found == "FPPPPP"
+
+
+def test_who_gives_up_instead_of_waiting_costs_its_own_tests(bundle, lane):
+    code = timed("100", 'throw new IllegalStateException("busy");')
+    assert outcomes(grade(bundle, lane, submission(Account=code)))[1:] == "PPPPP"
+
+
+def test_a_right_lock_may_have_a_time_limit(bundle, lane):
+    code = timed("30000", 'throw new IllegalStateException("busy");')
+    assert outcomes(grade(bundle, lane, submission(Account=code))) == "PPPPPP"
 
 
 def test_endless_errors_cost_nothing(bundle, lane):

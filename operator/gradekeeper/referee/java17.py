@@ -48,7 +48,6 @@ _RUNNER_FLAGS: Final = (
     "-XX:MaxMetaspaceSize=96m",
     "-Xss1m",
     # Lets the kit see who owns a lock that a thread waits for with a timeout.
-    "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED",
 )
 ADDRESS_SPACE_MIB: Final = 1_536
 """What a JVM maps beside its heap: class space, code, the shared archive, thread stacks."""

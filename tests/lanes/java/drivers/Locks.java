@@ -86,43 +86,10 @@ public final class Locks {
         });
     }
 
-    /** C waits for B's lock, B for A's, both with a time limit. A is in the double. */
-    public static void chain(Desk desk) {
-        ReentrantLock first = new ReentrantLock();
-        ReentrantLock second = new ReentrantLock();
-        desk.actor("A", "r", () -> locked(first, () -> desk.ask("go", "A")));
-        desk.actor("B", "r", () -> {
-            awaitLocked(first);
-            return locked(second, () -> locked(first, () -> desk.ask("go", "B")));
-        });
-        desk.actor("C", "r", () -> {
-            awaitLocked(second);
-            return locked(second, () -> desk.ask("go", "C"));
-        });
-        desk.join();
-    }
-
-    private static void awaitLocked(ReentrantLock lock) {
-        while (!lock.isLocked()) {
-            Thread.onSpinWait();
-        }
-    }
-
-    private static String locked(ReentrantLock lock, Callable<String> code) throws Exception {
-        if (!lock.tryLock(30, TimeUnit.SECONDS)) {
-            throw new IllegalStateException();
-        }
-        try {
-            return code.call();
-        } finally {
-            lock.unlock();
-        }
-    }
-
     public static void write(Desk desk) {
         ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
         three(desk, code -> {
-            lock.writeLock().tryLock(30, TimeUnit.SECONDS);
+            lock.writeLock().lock();
             try {
                 return code.call();
             } finally {

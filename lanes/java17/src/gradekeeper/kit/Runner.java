@@ -139,7 +139,7 @@ public final class Runner {
             if (query < 0) {
                 polls = 0;
                 LockSupport.park(this);
-            } else if (settled.check(wire.held())) {
+            } else if (settled.check()) {
                 wire.settled(query);
             } else {
                 LockSupport.parkNanos(++polls < FAST_POLLS ? FAST_POLL_NANOS : SLOW_POLL_NANOS);

@@ -3,14 +3,11 @@ package gradekeeper.kit;
 import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;
-import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.Set;
-import java.util.concurrent.locks.AbstractOwnableSynchronizer;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Finds out whether anything in this JVM can still move before the referee answers a call.
@@ -21,8 +18,8 @@ import java.util.concurrent.locks.LockSupport;
  * between, then the states belong to one moment.
  *
  * <p>The answer errs on the side of "not yet": the referee then releases a call after a fixed time.
- * Spinning and timed waits for anything but a lock are never settled. Answering too early could not
- * fail correct code either, it could only miss a race.
+ * Spinning and timed waits are never settled, be it for a lock: who gives up waiting after a while
+ * moves by itself. Answering too early could not fail correct code either, it could only miss a race.
  */
 final class Settled {
     /** Native threads of HotSpot that run no Java code. The kernel cuts names at 15 characters. */
@@ -30,24 +27,12 @@ final class Settled {
         "VM Thread", "VM Periodic Tas", "C1 CompilerThre", "C2 CompilerThre", "Sweeper thread",
         "Monitor Deflati", "Service Thread", "GC Thread#", "G1 ",
     };
-    /** Lock owners may wait for owners in turn; no honest chain is longer. */
-    private static final int MAX_CHAIN = 64;
-
     private final Set<Thread> baseline = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Set<String> internal = new HashSet<>();
     private final byte[] buffer = new byte[8192];
-    private final Method owner;
 
     /** To be made before any submitted class is loaded: what runs by now is not the submission's. */
     Settled() {
-        Method method = null;
-        try {
-            method = AbstractOwnableSynchronizer.class.getDeclaredMethod("getExclusiveOwnerThread");
-            method.setAccessible(true);
-        } catch (ReflectiveOperationException | RuntimeException closed) {
-            method = null; // without --add-opens timed waits for a lock are never settled
-        }
-        owner = method;
         Collections.addAll(baseline, liveThreads());
         // By id from now on: a thread that takes such a name later is looked at like any other.
         for (String task : tasks()) {
@@ -60,50 +45,31 @@ final class Settled {
         }
     }
 
-    /**
-     * Whether nothing moves by itself, seen from a thread of the baseline.
-     *
-     * @param held threads that wait for the referee's answer
-     */
-    boolean check(Set<Thread> held) {
+    /** Whether nothing moves by itself, seen from a thread of the baseline. */
+    boolean check() {
         String self = ownTask();
         String before = kernel(self);
         if (before == null) {
             return false;
         }
         for (Thread thread : liveThreads()) {
-            if (!baseline.contains(thread) && !stuck(thread, held, 0)) {
+            if (!baseline.contains(thread) && !stuck(thread)) {
                 return false;
             }
         }
         return before.equals(kernel(self));
     }
 
-    private boolean stuck(Thread thread, Set<Thread> held, int chain) {
+    private static boolean stuck(Thread thread) {
         switch (thread.getState()) {
             case TERMINATED:
             case BLOCKED: // by a thread that is itself looked at
             case WAITING: // for a thread that is itself looked at, or held in a double
                 return true;
             case TIMED_WAITING:
-                Thread other = ownerOf(LockSupport.getBlocker(thread));
-                if (other != null && other != thread && chain < MAX_CHAIN) {
-                    return held.contains(other) || stuck(other, held, chain + 1);
-                }
                 return isIdleWorker(thread.getStackTrace());
             default: // NEW threads that were not started are not listed at all
                 return false;
-        }
-    }
-
-    private Thread ownerOf(Object blocker) {
-        if (owner == null || !(blocker instanceof AbstractOwnableSynchronizer)) {
-            return null;
-        }
-        try {
-            return (Thread) owner.invoke(blocker);
-        } catch (ReflectiveOperationException unreadable) {
-            return null;
         }
     }
 

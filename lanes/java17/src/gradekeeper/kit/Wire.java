@@ -3,11 +3,8 @@ package gradekeeper.kit;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.util.Collections;
 import java.util.HashMap;
-import java.util.IdentityHashMap;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -155,15 +152,6 @@ final class Wire {
     /** The query to answer, negative if there is none. */
     synchronized long query() {
         return query;
-    }
-
-    /** Threads that wait in a double. */
-    synchronized Set<Thread> held() {
-        Set<Thread> threads = Collections.newSetFromMap(new IdentityHashMap<>());
-        for (Call call : open.values()) {
-            threads.add(call.thread);
-        }
-        return threads;
     }
 
     /** Answers a query unless it was withdrawn or its case ended in the meantime. */
