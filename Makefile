@@ -37,6 +37,16 @@ packages: ## install the Debian packages that are missing (as root), or name the
 	else echo "please install what these Debian packages hold:$$missing" >&2; \
 	  command -v javac gcc >/dev/null; fi
 
+# verifiers has an environment of its own: nothing of it may get into the operator's.
+ENV_VENV := $(BUILD)/env-venv
+$(ENV_VENV)/.installed: requirements/env.txt requirements/build.txt pyproject.toml env/gradekeeper_verifiers/pyproject.toml
+	[ -x $(ENV_VENV)/bin/python ] || $(PYTHON) -m venv $(ENV_VENV)
+	$(ENV_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt
+	$(ENV_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/env.txt
+	$(ENV_VENV)/bin/pip install -q --disable-pip-version-check --no-index --no-deps --no-build-isolation \
+	  -e . -e env/gradekeeper_verifiers
+	@touch $@
+
 $(VENV)/.installed: requirements/dev.txt requirements/build.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	[ -x $(PY) ] || $(PYTHON) -m venv $(VENV)
@@ -69,6 +79,8 @@ lock: ## renew requirements/*.txt
 	$(UV_COMPILE) --upgrade pyproject.toml -o requirements/operator.txt
 	$(UV_COMPILE) --upgrade --extra dev pyproject.toml -c requirements/operator.txt -o requirements/dev.txt
 	$(UV_COMPILE) --upgrade requirements/build.in -o requirements/build.txt
+	$(UV_COMPILE) --upgrade --extra test --no-emit-package gradekeeper \
+	  env/gradekeeper_verifiers/pyproject.toml -c requirements/operator.txt -o requirements/env.txt
 
 # --- demo -----------------------------------------------------------------------------------------
 .PHONY: demo demo-run demo-local
@@ -84,7 +96,7 @@ demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
+.PHONY: env-test test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
 	  lint unit contract chart referee suites cluster-up crd e2e isolation matrix starved
@@ -100,6 +112,9 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 
 unit: ## pure parts, and a few seconds of each fuzzer
 	$(PYTEST) tests/unit tests/fuzz
+
+env-test: $(ENV_VENV)/.installed ## verifiers on Kubernetes: its pure parts, and on the cluster its boxes
+	$(ENV_VENV)/bin/python -m pytest -q tests/env
 
 contract: ## the operator's real kopf against a fake API server
 	$(PYTEST) tests/contract

@@ -1,0 +1,461 @@
+"""The runtime `kubernetes`: one hardened Pod per box.
+
+Imported by `registration` when the first box is made, and by nothing else of this package.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import posixpath
+import shlex
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import httpx
+from verifiers.v1.errors import SandboxError
+from verifiers.v1.runtimes.base import ProgramResult, Runtime
+from verifiers.v1.runtimes.limiters import creation_limiter
+from verifiers.v1.utils.aio import run_shielded
+from verifiers.v1.utils.scope import run_scope
+
+from gradekeeper.client import (
+    ConflictError,
+    ForbiddenError,
+    GradekeeperError,
+    NotFoundError,
+    ServerSettings,
+)
+from gradekeeper_verifiers.cluster import Cluster, pods_path, policies_path
+from gradekeeper_verifiers.config import KubernetesConfig, KubernetesRuntimeInfo
+from gradekeeper_verifiers.errors import BoxEndedError
+from gradekeeper_verifiers.execution import (
+    Completed,
+    ExecError,
+    ExecLostError,
+    ExecRefusedError,
+    run_command,
+)
+from gradekeeper_verifiers.network import (
+    CUT_OFF_SCRIPT,
+    REACHABLE_SCRIPT,
+    build_network_policy,
+    parse_probe,
+)
+from gradekeeper_verifiers.owner import this_process
+from gradekeeper_verifiers.pod import (
+    DEFAULT_WORKDIR,
+    LABEL_BOX,
+    STATE_DIRECTORY,
+    Manifest,
+    box_labels,
+    build_pod,
+    owner_reference,
+)
+from gradekeeper_verifiers.status import BoxState, Ended, Hopeless, Lost, Running, read_box
+
+log = logging.getLogger(__name__)
+
+# The kernel takes 128 KiB for one argument, the API server about 1 MB for the whole URL.
+_MAX_COMMAND: Final = 100_000
+_KILLED: Final = 137
+_CUT_OFF_SECONDS: Final = 30
+_KILL_SECONDS: Final = 15.0
+# So long after its end a box may still look alive: the kubelet reports once a second or so.
+_AFTERMATH_SECONDS: Final = 15.0
+_POLL_SECONDS: Final = (0.1, 1.0)
+
+# The exec'd process leads its session: its id is what a cancelled command is killed by.
+_RUN: Final = '{ echo $$ >"$1"; } 2>/dev/null; cd -- "$2" || exit 125; shift 2; exec "$@"'
+_KILL: Final = 'p=$(cat "$1") && kill -KILL "-$p"'
+# Only regular files: a pipe would never end, a device never stop.
+_READ: Final = (
+    '[ -f "$1" ] || { echo "no such regular file" >&2; exit 66; }; '
+    'n=$(wc -c <"$1") || exit 66; [ -z "$2" ] || [ "$n" -le "$2" ] || n=$2; '
+    'head -c "$n" <"$1" && printf %s "$n" >&2'
+)
+_WRITE: Final = 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1" && wc -c <"$1"'
+_PREPARE: Final = 'mkdir -p "$1" "$2" && cd "$2" && [ -w . ] || exit 1'
+_BACKGROUND: Final = 'log=$1; shift; nohup "$@" >"$log" 2>&1 </dev/null &'
+
+
+class KubernetesRuntime(Runtime):
+    """A box: a Pod whose only container idles while commands are run in it by exec.
+
+    Every call raises SandboxError for what the platform did, and its kind `BoxEndedError` for what
+    ended the box from inside; the API server tells them apart, never the box.
+    """
+
+    # Nothing of verifiers may open a tunnel for a box: see `host_url` of the base class.
+    is_local = True
+
+    def __init__(self, config: KubernetesConfig, name: str | None = None) -> None:
+        super().__init__(name)
+        workdir = (config.workdir or DEFAULT_WORKDIR).rstrip("/")
+        self.config = config.model_copy(update={"workdir": workdir})
+        self.info = KubernetesRuntimeInfo(**self.config.model_dump())
+        self._workdir = workdir
+        self._box = f"box-{uuid.uuid4().hex[:16]}"
+        self._run = run_scope()
+        self._namespace = ""
+        self._cluster: Cluster | None = None
+        self._settings: ServerSettings | None = None
+        self._pod: Manifest | None = None
+        self._policy_made = False
+        # Whether the Pod may exist; the last thing that `cleanup` needs.
+        self._created = False
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Create the Pod and wait until commands can be run in it.
+
+        Raises:
+            SandboxError: No settings, refused by the API server, hopeless, or not in time.
+        """
+        async with _typed(f"box {self._box}"):
+            self._cluster = await Cluster.acquire(self.config.kubeconfig, self.config.context)
+            self._settings = self._cluster.connection.settings
+            self._namespace = self.config.namespace or self._settings.namespace
+            async with contextlib.AsyncExitStack() as stack:
+                limiter = creation_limiter(self.config.creates_per_sec, "kubernetes", self._run)
+                if limiter is not None:
+                    await stack.enter_async_context(limiter)
+                await self._wait_until_running(time.monotonic() + self.config.start_timeout)
+            done = await self._exec(["sh", "-c", _PREPARE, "sh", STATE_DIRECTORY, self._workdir])
+            if done.code:
+                raise SandboxError(
+                    f"box {self._box}: {self._workdir} cannot be used by uid {self.config.uid}:"
+                    f" {_text(done.stderr).strip()}"
+                )
+        self.info.id = self._box
+
+    async def _wait_until_running(self, deadline: float) -> None:
+        await self._create(deadline)
+        delay, most = _POLL_SECONDS
+        while True:
+            state = await self._state()
+            if isinstance(state, Running):
+                return
+            if isinstance(state, Hopeless | Ended | Lost):
+                raise SandboxError(
+                    f"box {self._box} did not start ({state.reason}): {state.message}"
+                )
+            if time.monotonic() + delay > deadline:
+                raise SandboxError(
+                    f"box {self._box} did not start within {self.config.start_timeout:g} seconds"
+                    f" ({state.reason}): {state.message}"
+                )
+            await asyncio.sleep(delay)
+            delay = min(most, delay * 1.5)
+
+    async def _create(self, deadline: float) -> None:
+        pod = build_pod(
+            self.config, name=self._box, run=self._run, rollout=self.name, owner=this_process()
+        )
+        connection = self._live().connection
+        # Before the request: one that is cancelled may have been carried out all the same.
+        self._created = True
+        failures = 0
+        while True:
+            try:
+                self._pod = await connection.request("POST", pods_path(self._namespace), body=pod)
+                return
+            except ConflictError:
+                # The answer to an earlier try was lost; nobody else draws this name.
+                self._pod = await connection.request("GET", pods_path(self._namespace, self._box))
+                return
+            except ForbiddenError as error:
+                # Others of the run will end and free the quota.
+                failures += 1
+                delay = connection.backoff.delay(failures)
+                if "exceeded quota" not in str(error) or time.monotonic() + delay > deadline:
+                    raise
+                await asyncio.sleep(delay)
+
+    async def teardown(self) -> None:
+        """Delete the Pod, what belongs to it goes with it; safe to repeat."""
+        cluster = self._cluster
+        if cluster is None:
+            return
+        try:
+            if self._created:
+                await cluster.connection.request("DELETE", pods_path(self._namespace, self._box))
+        except NotFoundError:
+            self._created = False
+        except GradekeeperError as error:
+            # Not worth a rollout: `cleanup`, its deadline and the sweep are left.
+            log.warning("The box %s was not deleted: %s", self._box, error)
+        else:
+            self._created = False
+        finally:
+            self._cluster = None
+            await cluster.release()
+
+    def cleanup(self) -> None:
+        """Delete the Pod without an event loop, when the interpreter ends; safe to repeat."""
+        settings = self._settings
+        if not self._created or settings is None:
+            return
+        authorization = settings.authorization()
+        verify = settings.verify if settings.verify is not None else False
+        with httpx.Client(verify=verify, timeout=10.0, trust_env=False) as http:
+            answer = http.request(
+                "DELETE",
+                settings.url + pods_path(self._namespace, self._box),
+                headers={"authorization": authorization} if authorization else {},
+                extensions={"sni_hostname": settings.server_name} if settings.server_name else {},
+            )
+        if answer.is_success or answer.status_code == 404:
+            self._created = False
+
+    async def alive(self) -> bool:
+        """Whether the API server says that the box runs; what is broken inside does not count."""
+        try:
+            async with _typed(f"box {self._box}"):
+                return isinstance(await self._state(), Running)
+        except SandboxError:
+            return False
+
+    async def _state(self) -> BoxState:
+        pod = await self._live().read_pod(self._namespace, self._box)
+        known = self._pod["metadata"]["uid"] if self._pod is not None else None
+        return read_box(pod, known)
+
+    def _live(self) -> Cluster:
+        if self._cluster is None:
+            raise SandboxError(f"box {self._box} was not started, or was stopped")
+        return self._cluster
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    async def run(self, argv: list[str], env: dict[str, str]) -> ProgramResult:
+        """Run a command in the workdir. Cancelling kills it, and all of its process group.
+
+        A command that writes more than `max_output` bytes is killed: exit code 137 and a note.
+        """
+        process = f"{STATE_DIRECTORY}/{uuid.uuid4().hex}"
+        command = self._command(argv, env, process)
+        if sum(len(part.encode()) + 1 for part in command) > _MAX_COMMAND:
+            script = f"{process}.sh"
+            lines = f"rm -f -- {shlex.quote(script)}\nexec {shlex.join(command)}\n"
+            await self.write(script, lines.encode())
+            command = ["sh", script]
+        try:
+            done = await self._exec(command, max_output=self.config.max_output)
+        except asyncio.CancelledError:
+            await run_shielded(self._kill(process))
+            raise
+        stderr = _text(done.stderr)
+        if done.code is None:
+            await self._kill(process)
+            stderr += f"\nkilled: more than {self.config.max_output} bytes of output\n"
+        code = _KILLED if done.code is None else done.code
+        return ProgramResult(code, _text(done.stdout), stderr)
+
+    def _command(self, argv: Sequence[str], env: dict[str, str], process: str) -> list[str]:
+        variables = [f"{name}={value}" for name, value in self.process_env(env).items()]
+        prefix = ["env", *variables] if variables else []
+        return ["sh", "-c", _RUN, "sh", process, self._workdir, *prefix, *argv]
+
+    async def run_background(self, argv: list[str], env: dict[str, str], log: str) -> None:
+        """Start a command that runs until the box is deleted."""
+        command = self._command(argv, env, "/dev/null")
+        done = await self._exec(["sh", "-c", _BACKGROUND, "sh", self._path(log), *command])
+        if done.code:
+            raise SandboxError(f"box {self._box}: {_text(done.stderr).strip()}")
+
+    async def _kill(self, process: str) -> None:
+        """Kill a command's process group; a box that cannot even do that is left alone."""
+        with contextlib.suppress(ExecError, TimeoutError):
+            async with asyncio.timeout(_KILL_SECONDS):
+                await run_command(
+                    self._live(),
+                    self._namespace,
+                    self._box,
+                    ["sh", "-c", _KILL, "sh", process],
+                    max_output=4096,
+                )
+
+    async def _exec(
+        self, argv: Sequence[str], *, stdin: bytes | None = None, max_output: int | None = None
+    ) -> Completed:
+        """Run a command; what has no exit status, or may not have earned it, is asked about."""
+
+        async def run() -> Completed:
+            return await run_command(
+                self._live(),
+                self._namespace,
+                self._box,
+                argv,
+                stdin=stdin,
+                max_output=max_output,
+            )
+
+        async with _typed(f"box {self._box}"):
+            try:
+                done = await run()
+            except ExecLostError as error:
+                await self._settle()
+                raise SandboxError(f"box {self._box}: {error}") from error
+            except ExecRefusedError as error:
+                # Nothing was started, so it may be tried again, if anything can be started at all.
+                refusal: ExecError = error
+                if await self._settle():
+                    try:
+                        return await run()
+                    except ExecError as again:
+                        refusal = again
+                # It runs and yet starts nothing: no memory or process ids left. Its own doing.
+                return Completed(126, b"", str(refusal).encode())
+            if done.code == _KILLED and not await self._responds():
+                # A box that dies answers like a command that is killed.
+                await self._settle()
+            return done
+
+    async def _responds(self) -> bool:
+        try:
+            probe = await run_command(
+                self._live(), self._namespace, self._box, ["sh", "-c", ":"], max_output=4096
+            )
+        except ExecError:
+            return False
+        return probe.code == 0
+
+    async def _settle(self) -> bool:
+        """Wait until it is known whether the box is over; raise if it is.
+
+        Returns:
+            Whether it runs commands; False: it runs, says the API server, but no commands.
+        """
+        deadline = time.monotonic() + _AFTERMATH_SECONDS
+        while True:
+            self._raise_if_over(await self._state())
+            if await self._responds():
+                return True
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(_POLL_SECONDS[1])
+
+    def _raise_if_over(self, state: BoxState) -> None:
+        if isinstance(state, Running):
+            return
+        kind = BoxEndedError if isinstance(state, Ended) else SandboxError
+        raise kind(f"box {self._box} is no more ({state.reason}): {state.message}")
+
+    # --- files ------------------------------------------------------------------------------------
+
+    async def _read(self, path: str, max_bytes: int | None = None) -> bytes:
+        limit = "" if max_bytes is None else str(max_bytes)
+        done = await self._exec(["sh", "-c", _READ, "sh", self._path(path), limit])
+        if done.code or str(len(done.stdout)) != _text(done.stderr).strip():
+            raise SandboxError(
+                f"box {self._box}: read {path!r}: {_text(done.stderr).strip()[-500:]}"
+                f" (exit {done.code}, {len(done.stdout)} bytes)"
+            )
+        return done.stdout
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Write a file and make its directories; what arrived is counted in the box."""
+        done = await self._exec(["sh", "-c", _WRITE, "sh", self._path(path)], stdin=data)
+        if done.code or _text(done.stdout).strip() != str(len(data)):
+            raise SandboxError(
+                f"box {self._box}: write {path!r}: {_text(done.stderr).strip()[-500:]}"
+                f" (exit {done.code}, {_text(done.stdout).strip() or 0} of {len(data)} bytes)"
+            )
+
+    def _path(self, path: str) -> str:
+        return posixpath.join(self._workdir, path)
+
+    # --- network ----------------------------------------------------------------------------------
+
+    async def prepare_execution(self, routes: list[str] | None) -> None:
+        """Cut the box off before the agent starts, and see that it is; None opens it again.
+
+        Commands reach a box by the kubelet, which no policy stops: `routes` need no exception.
+
+        Raises:
+            SandboxError: Nothing enforces the policy, or it cannot be proven.
+        """
+        if not self.network_restricted:
+            return
+        async with _typed(f"box {self._box}"):
+            if routes is None:
+                await self._open_network()
+            else:
+                await self._close_network()
+
+    async def _close_network(self) -> None:
+        if self._policy_made:
+            return
+        assert self._pod is not None
+        # Where something is allowed, a failed connection says nothing about the rest; with
+        # everything denied it proves the policy.
+        prove = self.config.network_proof == "required" and not self.config.allow
+        probe = parse_probe(self.config.network_probe)
+        if prove:
+            await self._probe(REACHABLE_SCRIPT, *probe)
+        policy = build_network_policy(
+            self._box,
+            labels=box_labels(self._box, self._run),
+            selector={LABEL_BOX: self._box},
+            allow=self.config.allow,
+            block=self.config.block,
+            owner=owner_reference(self._pod),
+        )
+        with contextlib.suppress(ConflictError):
+            await self._live().connection.request(
+                "POST", policies_path(self._namespace), body=policy
+            )
+        if prove:
+            await self._probe(CUT_OFF_SCRIPT, *probe, str(_CUT_OFF_SECONDS))
+        self._policy_made = True
+
+    async def _probe(self, script: str, *arguments: str) -> None:
+        done = await self._exec(["sh", "-c", script, "sh", *arguments])
+        if done.code == 0:
+            return
+        why = {
+            3: "the image has neither python3, bash with timeout, nor nc to try a connection with",
+            4: "the box knows no API server; set network_probe to an IP:port that it reaches",
+        }.get(done.code or 0)
+        if why is None and script is CUT_OFF_SCRIPT:
+            why = (
+                f"still connected {_CUT_OFF_SECONDS} seconds after the NetworkPolicy was made: the"
+                " cluster's network does not enforce policies"
+            )
+        elif why is None:
+            why = (
+                "it was cut off before its own policy was made, so that one cannot be seen to work;"
+                " set network_probe to an IP:port that it reaches"
+            )
+        raise SandboxError(f"box {self._box}: no proof that its network is closed: {why}")
+
+    async def _open_network(self) -> None:
+        with contextlib.suppress(NotFoundError):
+            await self._live().connection.request(
+                "DELETE", policies_path(self._namespace, self._box)
+            )
+        self._policy_made = False
+
+    async def expose(self, port: int) -> str:
+        """Refuse: a box publishes nothing."""
+        raise SandboxError(
+            f"box {self._box} publishes no port {port}; host tools outside the box instead"
+        )
+
+
+@contextlib.asynccontextmanager
+async def _typed(what: str) -> AsyncIterator[None]:
+    """Turn errors of the client into SandboxErrors: the platform's, not the task's."""
+    try:
+        yield
+    except GradekeeperError as error:
+        raise SandboxError(f"{what}: {error}") from error
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")

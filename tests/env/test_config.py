@@ -1,0 +1,38 @@
+"""Settings of boxes, and what verifiers makes of them with a task's."""
+
+import pytest
+from pydantic import ValidationError
+
+from gradekeeper_verifiers.config import KubernetesConfig
+
+
+def test_boxes_have_no_network_unless_it_is_asked_for() -> None:
+    assert KubernetesConfig().network_restricted
+    assert not KubernetesConfig(allow=["*"]).network_restricted
+
+
+def test_a_task_cannot_open_what_the_configuration_closes() -> None:
+    closed = KubernetesConfig().with_task_network_policy(["10.0.0.0/8"], [])
+    open_to_task = KubernetesConfig(allow=["*"]).with_task_network_policy(["10.0.0.0/8"], [])
+
+    assert closed.allow == [] and closed.network_restricted
+    assert open_to_task.allow == ["10.0.0.0/8"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"allow": ["example.org"]}, "no host names"),
+        ({"allow": ["*"], "block": ["example.org"]}, "no host names"),
+        ({"allow": ["*"], "block": ["10.0.0.1:443"]}, "single ports"),
+        ({"workdir": "relative"}, "absolute path"),
+        ({"workdir": "/"}, "absolute path"),
+        ({"workdir": "/tmp"}, "absolute path"),
+        ({"uid": 0}, "greater than 0"),
+        ({"memory": 0}, "greater than 0"),
+        ({"cpus": 1}, "[Ee]xtra"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_at_once(fields: dict[str, object], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        KubernetesConfig.model_validate(fields)

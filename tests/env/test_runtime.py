@@ -1,0 +1,365 @@
+"""What a box is to verifiers when things go wrong, against a server that makes them go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from verifiers.v1.errors import SandboxError
+
+from env.fake_api import FakeApi, exit_status, refusal
+from gradekeeper_verifiers import runtime as runtime_module
+from gradekeeper_verifiers.config import KubernetesConfig
+from gradekeeper_verifiers.errors import BoxEndedError
+from gradekeeper_verifiers.runtime import KubernetesRuntime
+from gradekeeper_verifiers.sweep import sweep
+
+OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+NOT_STARTED = "Internal error occurred: error executing command in container: no processes left"
+
+
+@pytest.fixture
+async def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeApi]:
+    monkeypatch.setenv("VF_RUN_ID", "run-1")
+    monkeypatch.setattr(runtime_module, "_AFTERMATH_SECONDS", 0.2)
+    monkeypatch.setattr(runtime_module, "_POLL_SECONDS", (0.01, 0.05))
+    async with FakeApi(tmp_path / "kubeconfig") as server:
+        yield server
+
+
+def _new(api: FakeApi, **fields: Any) -> KubernetesRuntime:
+    settings = {"kubeconfig": str(api.kubeconfig), "creates_per_sec": None, **fields}
+    return KubernetesRuntime(KubernetesConfig(**settings), "r-1")
+
+
+@pytest.fixture
+async def box(api: FakeApi) -> AsyncIterator[KubernetesRuntime]:
+    made = _new(api)
+    await made.start()
+    yield made
+    await made.stop()
+
+
+def _is_command(argv: list[str], text: str) -> bool:
+    return any(text in part for part in argv)
+
+
+async def test_a_box_is_made_used_and_deleted(api: FakeApi) -> None:
+    box = _new(api)
+
+    await box.start()
+    made = dict(api.pods)
+    result = await box.run(["ls"], {"A": "b"})
+    alive = await box.alive()
+    await box.stop()
+
+    assert list(made) == [box.info.id]
+    assert made[box.info.id]["metadata"]["annotations"]["gradekeeper.dev/rollout"] == "r-1"
+    assert result.exit_code == 0 and alive
+    assert api.commands[-1][-3:] == ["env", "A=b", "ls"]
+    assert api.pods == {} and not await box.alive()
+
+
+@pytest.mark.parametrize("channel", [b"\x01", b"\x02"])
+async def test_a_command_that_writes_without_end_is_killed(
+    api: FakeApi, box: KubernetesRuntime, channel: bytes
+) -> None:
+    box.config.max_output = 1000
+
+    async def endless(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        if argv[-1] != "yes":
+            return await socket.send_bytes(exit_status(0))
+        while not socket.closed:
+            try:
+                await socket.send_bytes(channel + b"Z" * 300)
+            except ConnectionError:
+                break
+            await asyncio.sleep(0)
+
+    api.on_exec = endless
+    result = await box.run(["yes"], {})
+
+    assert result.exit_code == 137
+    assert "killed: more than 1000 bytes of output" in result.stderr
+    assert (result.stdout + result.stderr).count("Z") == 1000
+    assert _is_command(api.commands[-1], "kill -KILL")
+
+
+async def test_a_cancelled_command_is_killed(api: FakeApi, box: KubernetesRuntime) -> None:
+    begun = asyncio.Event()
+
+    async def hang(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        if argv[-1] == "sleep":
+            begun.set()
+            await socket.receive()  # until the client closes
+        else:
+            await socket.send_bytes(exit_status(0))
+
+    api.on_exec = hang
+    task = asyncio.create_task(box.run(["sleep"], {}))
+    await begun.wait()
+    process = api.commands[-1][4]
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert api.commands[-1][2:] == ['p=$(cat "$1") && kill -KILL "-$p"', "sh", process]
+
+
+def _answers(first: bytes | None, then: bytes | None, before: Callable[[FakeApi], None]) -> Any:
+    """Answer the agent's command with one frame and all other commands with another; None: cut."""
+
+    async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        agents = argv[-1] == "agent"
+        if agents:
+            before(api)
+        frame = first if agents else then
+        if frame is not None:
+            await socket.send_bytes(frame)
+
+    return answer
+
+
+def _nothing(api: FakeApi) -> None:
+    return None
+
+
+def _out_of_memory(api: FakeApi) -> None:
+    api.end(OOM)
+
+
+def _deleted(api: FakeApi) -> None:
+    api.pods.clear()
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "before", "expected"),
+    [
+        pytest.param(exit_status(3), None, _nothing, 3, id="an exit code is an exit code"),
+        pytest.param(exit_status(137), exit_status(0), _nothing, 137, id="killed in a live box"),
+        pytest.param(exit_status(137), None, _out_of_memory, BoxEndedError, id="out of memory"),
+        pytest.param(exit_status(137), None, _deleted, SandboxError, id="deleted"),
+        pytest.param(exit_status(137), None, _nothing, 137, id="killed, nothing else starts"),
+        pytest.param(None, None, _out_of_memory, BoxEndedError, id="cut: out of memory"),
+        pytest.param(None, None, _deleted, SandboxError, id="cut: deleted"),
+        pytest.param(None, exit_status(0), _nothing, SandboxError, id="cut: the connection"),
+        pytest.param(refusal("dial tcp"), None, _nothing, SandboxError, id="node not reached"),
+        pytest.param(
+            refusal(NOT_STARTED), refusal(NOT_STARTED), _nothing, 126, id="no processes left"
+        ),
+        pytest.param(
+            refusal(NOT_STARTED), exit_status(0), _nothing, 126, id="this one cannot be started"
+        ),
+        pytest.param(refusal(NOT_STARTED), None, _deleted, SandboxError, id="not started: deleted"),
+    ],
+)
+async def test_who_is_to_blame(
+    api: FakeApi,
+    box: KubernetesRuntime,
+    first: bytes | None,
+    then: bytes | None,
+    before: Callable[[FakeApi], None],
+    expected: int | type[SandboxError],
+) -> None:
+    api.on_exec = _answers(first, then, before)
+
+    if isinstance(expected, int):
+        assert (await box.run(["agent"], {})).exit_code == expected
+        assert await box.alive()
+    else:
+        with pytest.raises(SandboxError) as raised:
+            await box.run(["agent"], {})
+        assert type(raised.value) is expected
+
+
+async def test_a_record_that_lags_is_waited_for(api: FakeApi, box: KubernetesRuntime) -> None:
+    asked = 0
+
+    async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        nonlocal asked
+        if argv[-1] == "agent":
+            await socket.send_bytes(exit_status(137))
+        else:
+            asked += 1
+            if asked == 3:
+                api.end(OOM)
+
+    api.on_exec = answer
+    with pytest.raises(BoxEndedError, match="OOMKilled"):
+        await box.run(["agent"], {})
+    assert not await box.alive()
+
+
+async def test_an_exec_that_was_never_accepted_is_tried_again(
+    api: FakeApi, box: KubernetesRuntime
+) -> None:
+    api.refuse_exec = [429, 401, 429]
+
+    with pytest.raises(SandboxError, match="HTTP 401"):
+        await box.run(["agent"], {})
+
+    api.refuse_exec = [401]
+    assert (await box.run(["agent"], {})).exit_code == 0
+    api.refuse_exec = [429, 429]
+    assert (await box.run(["agent"], {})).exit_code == 0
+    api.refuse_exec = [403]
+    with pytest.raises(SandboxError, match="HTTP 403"):
+        await box.run(["agent"], {})
+
+
+async def test_short_reads_and_writes_are_errors(api: FakeApi, box: KubernetesRuntime) -> None:
+    async def short(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        if _is_command(argv, "cat >"):
+            await socket.send_bytes(b"\x012\n")
+        elif _is_command(argv, "head"):
+            await socket.send_bytes(b"\x01abc")
+            await socket.send_bytes(b"\x024")
+        await socket.send_bytes(exit_status(0))
+
+    api.on_exec = short
+    with pytest.raises(SandboxError, match="2 of 3 bytes"):
+        await box.write("file", b"abc")
+    with pytest.raises(SandboxError, match="3 bytes"):
+        await box.read("file")
+
+
+@pytest.mark.parametrize(
+    ("started", "why"),
+    [
+        (
+            {
+                "phase": "Pending",
+                "containerStatuses": [
+                    {"name": "box", "state": {"waiting": {"reason": "ErrImageNeverPull"}}}
+                ],
+            },
+            "ErrImageNeverPull",
+        ),
+        ({"phase": "Pending"}, r"within 0.3 seconds \(Pending\)"),
+    ],
+)
+async def test_a_box_that_does_not_start_is_an_error_and_gone(
+    api: FakeApi, started: dict[str, Any], why: str
+) -> None:
+    api.started = started
+    box = _new(api, start_timeout=0.3)
+
+    with pytest.raises(SandboxError, match=why):
+        await box.start()
+    assert len(api.pods) == 1
+    await box.stop()
+    assert api.pods == {}
+
+
+async def test_creation_waits_for_quota_and_not_for_rights(api: FakeApi) -> None:
+    quota = {"reason": "Forbidden", "message": "pods is forbidden: exceeded quota: boxes"}
+    api.refuse = [(403, quota), (403, quota)]
+    box = _new(api)
+    await box.start()
+    await box.stop()
+    assert api.refuse == []
+
+    api.refuse = [(403, {"reason": "Forbidden", "message": "no right"})]
+    box = _new(api)
+    with pytest.raises(SandboxError, match="no right"):
+        await box.start()
+    await box.stop()
+
+
+async def test_a_cancelled_start_leaves_nothing(api: FakeApi) -> None:
+    api.started = {"phase": "Pending"}
+    box = _new(api)
+    task = asyncio.create_task(box.start())
+    await api.created.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    await box.stop()
+
+    assert api.pods == {}
+
+
+async def test_what_a_second_interrupt_leaves_is_deleted_at_exit(
+    api: FakeApi, box: KubernetesRuntime
+) -> None:
+    await asyncio.to_thread(box.cleanup)
+    assert api.pods == {}
+    await asyncio.to_thread(box.cleanup)
+
+
+def _network(reachable: int, cut_off: int) -> Any:
+    async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        if _is_command(argv, "n=0 end="):
+            assert api.policies, "proven before the policy was made"
+            return await socket.send_bytes(exit_status(cut_off))
+        if _is_command(argv, "for i in 1 2 3 4 5"):
+            assert not api.policies, "reached under the policy"
+            return await socket.send_bytes(exit_status(reachable))
+        return await socket.send_bytes(exit_status(0))
+
+    return answer
+
+
+async def test_the_network_is_closed_once_it_was_seen_to_be(
+    api: FakeApi, box: KubernetesRuntime
+) -> None:
+    api.on_exec = _network(0, 0)
+
+    await box.prepare_setup()
+    assert api.policies == {}
+    await box.prepare_execution(["http://127.0.0.1:1/v1"])
+    (policy,) = api.policies.values()
+    assert policy["spec"]["egress"] == []
+    assert policy["metadata"]["ownerReferences"][0]["uid"] == f"uid-of-{box.info.id}"
+    commands = len(api.commands)
+    await box.prepare_execution([])
+    assert len(api.commands) == commands
+
+    # A second setup in the same box opens it again.
+    await box.prepare_setup()
+    assert api.policies == {}
+
+
+@pytest.mark.parametrize(
+    ("reachable", "cut_off", "why"),
+    [
+        (0, 1, "does not enforce policies"),
+        (1, 0, "cut off before its own policy"),
+        (3, 0, "neither python3"),
+        (4, 0, "knows no API server"),
+    ],
+)
+async def test_without_proof_no_agent_starts(
+    api: FakeApi, box: KubernetesRuntime, reachable: int, cut_off: int, why: str
+) -> None:
+    api.on_exec = _network(reachable, cut_off)
+
+    with pytest.raises(SandboxError, match=why):
+        await box.prepare_execution([])
+
+
+async def test_the_sweep_deletes_what_has_no_owner(api: FakeApi, box: KubernetesRuntime) -> None:
+    abandoned = {**api.pods[box.info.id], "metadata": {**api.pods[box.info.id]["metadata"]}}
+    abandoned["metadata"]["name"] = "box-old"
+    abandoned["metadata"]["annotations"] = {
+        **abandoned["metadata"]["annotations"],
+        "gradekeeper.dev/owner-process": "1-0",
+    }
+    api.pods["box-old"] = abandoned
+    kubeconfig = str(api.kubeconfig)
+
+    assert await sweep(kubeconfig=kubeconfig, dry_run=True) == [
+        ("box-old", "its process 1 is gone")
+    ]
+    assert set(api.pods) == {"box-old", box.info.id}
+    await sweep(kubeconfig=kubeconfig)
+    assert set(api.pods) == {box.info.id}
+    assert await sweep(kubeconfig=kubeconfig, run="run-1") == [
+        (box.info.id, "the run run-1 is over")
+    ]
+    assert api.pods == {}

@@ -1,0 +1,45 @@
+"""Tool calls of a model, the odd ones too."""
+
+import pytest
+
+from gradekeeper_bash.tools import Bash, Edit, parse_call, replace_once, shorten
+
+
+def test_calls_that_are_right() -> None:
+    assert parse_call("bash", '{"command": "ls"}') == Bash("ls")
+    assert parse_call("edit", '{"path": "a", "old": "b", "new": "", "x": 1}') == Edit("a", "b", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "why"),
+    [
+        ("python", "{}", "no tool 'python'"),
+        ("bash", "", "needs the text 'command'"),
+        ("bash", "{", "not JSON"),
+        ("bash", "[]", "not an object"),
+        ("bash", '{"command": ["ls"]}', "needs the text 'command'"),
+        ("bash", '{"command": "a\\u0000b"}', "characters"),
+        ("bash", '{"command": "a\\ud800b"}', "characters"),
+        ("edit", '{"path": "a", "old": "b"}', "needs the text 'new'"),
+    ],
+)
+def test_calls_that_are_wrong_are_explained(name: str, arguments: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        parse_call(name, arguments)
+
+
+def test_an_edit_replaces_its_one_place_and_no_other_byte() -> None:
+    assert replace_once(b"\xff a = 1;\r\n", "a = 1", "ä = 2") == b"\xff \xc3\xa4 = 2;\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "why"), [(b"a", "b", "0 times"), (b"a a", "a", "2 times"), (b"a", "", "empty")]
+)
+def test_an_edit_that_is_unclear_changes_nothing(text: bytes, old: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        replace_once(text, old, "x")
+
+
+def test_long_results_keep_their_ends() -> None:
+    assert shorten("abcdef", 6) == "abcdef"
+    assert shorten("abcdefg", 5) == "ab\n[2 characters left out]\nefg"
