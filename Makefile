@@ -96,7 +96,7 @@ demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: env-test test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
+.PHONY: env-test env-e2e test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
 	  lint unit contract chart referee suites cluster-up crd e2e isolation matrix starved
@@ -113,8 +113,11 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 unit: ## pure parts, and a few seconds of each fuzzer
 	$(PYTEST) tests/unit tests/fuzz
 
-env-test: $(ENV_VENV)/.installed ## verifiers on Kubernetes: its pure parts, and on the cluster its boxes
-	$(ENV_VENV)/bin/python -m pytest -q tests/env
+env-test: $(ENV_VENV)/.installed ## verifiers on Kubernetes, against servers on loopback
+	$(ENV_VENV)/bin/python -m pytest -q -m "not cluster" tests/env
+
+env-e2e: $(ENV_VENV)/.installed images ## the same on the cluster: boxes, and evaluations whose boxes fail in all ways
+	$(ENV_VENV)/bin/python -m pytest -q -m cluster tests/env
 
 contract: ## the operator's real kopf against a fake API server
 	$(PYTEST) tests/contract

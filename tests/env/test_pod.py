@@ -6,6 +6,7 @@ from gradekeeper_verifiers.config import KubernetesConfig
 from gradekeeper_verifiers.pod import Owner, build_pod, label_value, owner_reference
 
 MEMORY_AND_DISK = {"memory": "4096Mi", "ephemeral-storage": "5120Mi"}
+IDLE = 'trap "" HUP INT QUIT TERM; while :; do sleep 3600 & wait; done'
 OWNER = Owner(host="trainer-0", process="17-4711")
 
 
@@ -52,7 +53,7 @@ def test_a_box_is_restricted_and_ends_by_itself() -> None:
                     "name": "box",
                     "image": "local/java@sha256:1",
                     "imagePullPolicy": "IfNotPresent",
-                    "command": ["sh", "-c", "while :; do sleep 3600 & wait; done"],
+                    "command": ["sh", "-c", IDLE],
                     "env": [{"name": "HOME", "value": "/tmp"}],
                     "resources": {
                         "limits": {"cpu": "2000m", **MEMORY_AND_DISK},

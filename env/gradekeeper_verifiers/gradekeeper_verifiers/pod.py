@@ -27,9 +27,9 @@ DEFAULT_WORKDIR: Final = "/workspace"
 STATE_DIRECTORY: Final = "/tmp/.gradekeeper"  # noqa: S108 - in the box, which is the agent's alone
 """Where process ids and scripts of the runtime lie in the box."""
 
-# The first process handles no signal: so the kernel shields it from all that the box sends, and an
-# agent cannot end its box with `kill 1` to turn a failure into an error.
-_IDLE: Final = "while :; do sleep 3600 & wait; done"
+# The kernel shields a first process from the signals of its box that it does not handle; a shell
+# handles interrupts. So an agent cannot end its box with `kill 1` to get away from its result.
+_IDLE: Final = 'trap "" HUP INT QUIT TERM; while :; do sleep 3600 & wait; done'
 
 
 @dataclass(frozen=True, slots=True)

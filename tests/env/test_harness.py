@@ -1,0 +1,142 @@
+"""The harness whose loop stays outside, with a scripted model and boxes of two kinds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from verifiers.v1.errors import SandboxError
+from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, provision_runtime
+from verifiers.v1.task import TaskData
+from verifiers.v1.utils.loaders import harness_class
+
+from env.fake_api import FakeApi
+from env.scripted_model import script, serve
+from gradekeeper_bash import GradekeeperBashConfig, GradekeeperBashHarness
+from gradekeeper_verifiers.config import KubernetesConfig
+from gradekeeper_verifiers.runtime import KubernetesRuntime
+
+
+@pytest.fixture
+def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    with serve() as served:
+        yield served
+
+
+async def _launch(
+    url: str, box: Runtime, *calls: tuple[str, dict[str, Any] | str], **settings: Any
+) -> ProgramResult:
+    harness = GradekeeperBashHarness(GradekeeperBashConfig(**settings))
+    context = SimpleNamespace(model="scripted")
+    data = TaskData(prompt=script(*calls), system_prompt="Be brief.")
+    return await harness.launch(context, None, box, url, "secret", {}, data)
+
+
+def _results(requests: list[dict[str, Any]]) -> list[str]:
+    return [m["content"] for m in requests[-1]["messages"] if m["role"] == "tool"]
+
+
+def test_verifiers_finds_it_by_its_id() -> None:
+    assert harness_class("gradekeeper_bash") is GradekeeperBashHarness
+    assert harness_class("gradekeeper-bash") is GradekeeperBashHarness
+
+
+async def test_the_tools_do_what_they_say(
+    model: tuple[str, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    url, requests = model
+    async with provision_runtime(SubprocessConfig()) as box:
+        result = await _launch(
+            url,
+            box,
+            ("bash", {"command": "printf 'a = 1' > f; echo out; echo err >&2; exit 3"}),
+            ("edit", {"path": "f", "old": "1", "new": "2"}),
+            ("edit", {"path": "f", "old": "1", "new": "3"}),
+            ("edit", {"path": "none", "old": "1", "new": "3"}),
+            ("bash", {"command": "cat f"}),
+            ("bash", "{"),
+            ("submit", {}),
+            ("bash", {"command": "sleep 60"}),
+            ("bash", {"command": f"echo {'x' * 70_000} | wc -c"}),
+            command_timeout=2.0,
+        )
+        left = await box.read("f")
+
+    assert result.exit_code == 0
+    assert left == b"a = 2"
+    shown = _results(requests)
+    assert shown[0] == "out\nerr\n\n[exit code 3]"
+    assert shown[1] == "done"
+    assert shown[2] == "error: the text to replace occurs 0 times and must occur once"
+    assert shown[3].startswith("error: ") and "none" in shown[3]
+    assert shown[4] == "a = 2\n[exit code 0]"
+    assert shown[5].startswith("error: the arguments of bash are not JSON")
+    assert shown[6] == "error: there is no tool 'submit'; there are: bash, edit"
+    assert shown[7] == "error: killed after 2 seconds"
+    assert shown[8] == "70001\n\n[exit code 0]"
+    first = requests[0]
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["bash", "edit"]
+    assert first["messages"][0]["content"].endswith("once in a file.\n\nBe brief.")
+
+
+async def test_without_edit_there_is_no_edit(model: tuple[str, list[dict[str, Any]]]) -> None:
+    url, requests = model
+    async with provision_runtime(SubprocessConfig()) as box:
+        await _launch(url, box, edit=False)
+
+    assert [tool["function"]["name"] for tool in requests[0]["tools"]] == ["bash"]
+    assert "edit" not in requests[0]["messages"][0]["content"]
+
+
+async def test_a_model_that_refuses_is_no_success() -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.json_response({"error": "too long"}, status=400)
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", refuse)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    async with provision_runtime(SubprocessConfig()) as box:
+        refused = await _launch(f"http://127.0.0.1:{port}/v1", box)
+        await runner.cleanup()
+        gone = await _launch(f"http://127.0.0.1:{port}/v1", box)
+
+    assert refused.exit_code == 1 and "HTTP 400" in refused.stderr
+    # verifiers reads 97 as trouble of its own server, not of the harness.
+    assert gone.exit_code == 97
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_an_agent_that_ends_its_box_is_finished_and_a_lost_box_is_an_error(
+    model: tuple[str, list[dict[str, Any]]], tmp_path: Path, ended: bool
+) -> None:
+    url, requests = model
+    async with FakeApi(tmp_path / "kubeconfig") as api:
+        settings = {"kubeconfig": str(api.kubeconfig), "creates_per_sec": None}
+        box = KubernetesRuntime(KubernetesConfig(**settings), "r-1")
+        await box.start()
+
+        async def die(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+            if ended:
+                api.end({"terminated": {"reason": "OOMKilled", "exitCode": 137}})
+            else:
+                api.pods.clear()
+
+        api.on_exec = die
+        calls = [("bash", {"command": "x"}), ("bash", {"command": "y"})]
+        if ended:
+            result = await _launch(url, box, *calls)
+            assert result.exit_code == 0 and "OOMKilled" in result.stderr
+        else:
+            with pytest.raises(SandboxError, match="PodDeleted"):
+                await _launch(url, box, *calls)
+        await box.stop()
+
+    assert len(requests) == 1, json.dumps(requests)
