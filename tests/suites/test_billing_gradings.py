@@ -1,6 +1,7 @@
 """The first suite by the real engine: gold passes, every other submission fails where it must.
 
-`gradekeeper suite check` does the same with every pinned draw; here each runs once.
+`gradekeeper suite check` does the same with every group and every pinned draw; here each scenario
+runs once, against the groups that it is about.
 """
 
 import json
@@ -14,22 +15,40 @@ from gradekeeper.suites.check import check, find_leaks, judge_expectation
 from gradekeeper.suites.definition import load_suite
 from gradekeeper.suites.pin import pin
 from gradekeeper.suites.trees import Expectation, Scenario, build_submission, load_scenarios
+from suites.parts import concerned, groups_by_file, task_of, write_parts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
 BILLING = ROOT / "assets" / "suites" / "billing-payment-debug"
 SCENARIOS = load_scenarios(BILLING)
+DEFINITION = load_suite(BILLING)
+FILES = groups_by_file(BILLING)
+ABOUT = {scenario.name: concerned(BILLING, scenario, FILES) for scenario in SCENARIOS}
 
 
-def problems(bundle: Bundle, lane: LocalLane, submission: bytes | str, scenario: Scenario) -> str:
-    graded = grade_local(bundle.path, submission, lane=lane, parameters=scenario.parameters)
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory, lane: LocalLane) -> Bundle:
+    """The suite with a task for each set of groups that a scenario is about."""
+    folder = tmp_path_factory.mktemp("parts")
+    wanted = {task_of(groups, DEFINITION): groups for groups in ABOUT.values()}
+    return build_bundle(
+        write_parts(BILLING, folder / "suite", wanted), folder / "bundle", kit=lane.kit
+    )
+
+
+def problems(
+    bundle: Bundle, lane: LocalLane, submission: bytes | str, scenario: Scenario, task: str = ""
+) -> str:
+    graded = grade_local(
+        bundle.path, submission, lane=lane, task=task, parameters=scenario.parameters
+    )
     found = judge_expectation(
         scenario.expect,
         decision=graded.result.decision,
         reason=graded.result.reason,
         outcomes=graded.result.outcomes,
-        ids=json.loads(bundle.index)["tasks"][""],
+        ids=json.loads(bundle.index)["tasks"][task],
     )
     causes = {test.id: test.cause for test in graded.tests if test.cause}
     return "\n".join([*found, str(causes)]) if found else ""
@@ -52,10 +71,18 @@ def test_null_fails_every_discriminating_test_and_no_other(bundle: Bundle, lane:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_a_scenario_fails_exactly_where_it_says(
-    bundle: Bundle, lane: LocalLane, scenario: Scenario
+    parts: Bundle, lane: LocalLane, scenario: Scenario
 ) -> None:
     submission = build_submission(BILLING, scenario.name)
-    assert problems(bundle, lane, submission, scenario) == ""
+    task = task_of(ABOUT[scenario.name], DEFINITION)
+    assert problems(parts, lane, submission, scenario, task) == ""
+
+
+def test_a_scenario_is_graded_against_what_it_changes() -> None:
+    assert ABOUT["untouched"] == {group.name for group in DEFINITION.groups}
+    assert ABOUT["refunds-half-fix-races"] == {"refunds"}
+    assert {"tax", "tax_cache"} <= ABOUT["tax-half-even"]
+    assert sum(len(groups) == len(DEFINITION.groups) for groups in ABOUT.values()) >= 10
 
 
 def test_nothing_that_submitted_code_sees_tells_what_is_expected(bundle: Bundle) -> None:
