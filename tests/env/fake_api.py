@@ -131,6 +131,8 @@ class FakeApi:
     async def _exec(self, request: web.Request) -> web.StreamResponse:
         if self.refuse_exec:
             return web.Response(status=self.refuse_exec.pop(0))
+        if request.match_info["name"] not in self.pods:
+            return web.Response(status=404)
         argv = request.query.getall("command")
         self.commands.append(argv)
         socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io",))
