@@ -86,10 +86,11 @@ class World:
             finally:
                 working.cancel()
 
-    def publish(self, verdict: Graded | Unjudged, **how: Any) -> Callable[[dict[str, Any]], None]:
+    def publish(
+        self, verdict: Graded | Unjudged, signer: StandIn | None = None
+    ) -> Callable[[dict[str, Any]], None]:
         def judge(job: dict[str, Any]) -> None:
-            signer = how.pop("signer", self.signer)
-            status = signer.status(job, verdict)
+            status = (signer or self.signer).status(job, verdict)
             self.api.set_status(JOBS, NS, job["metadata"]["name"], status)
 
         return judge
@@ -214,6 +215,8 @@ async def test_a_verdict_about_something_else_is_no_verdict(
 ) -> None:
     await world.finalize(world.publish(graded("PPP")))
     world.trace.info[INFO_KEY].update(change)
+    # A process that has not the secret still sees what the signature is about.
+    world.grading.run_secret_file = None
 
     with pytest.raises(TaskError, match="verdict"):
         world.task.verdict(world.trace)
