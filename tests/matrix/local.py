@@ -15,7 +15,8 @@ from demo.commands import BUILD, Command, DemoError, run
 
 from .submissions import Case
 
-AT_A_TIME = 2
+AT_A_TIME = 1
+"""No quota bounds a local lane: two of them would be each other's busy neighbours."""
 UNJUDGED = 3
 """Exit status of a grading that ended Unjudged: a result as well, though never a right one."""
 

@@ -34,14 +34,15 @@ class Case:
     Attributes:
         name: what is injected.
         archive: makes the tar.gz.
-        outcomes: one character a test, all `N` where it is not run at all.
+        outcomes: one character a test, all `N` where it is not run at all; more than one only
+            where the box decides what comes first, a used-up time or a used-up memory.
         decision: of the verdict.
         reason: of the verdict.
     """
 
     name: str
     archive: Callable[[], bytes]
-    outcomes: str
+    outcomes: tuple[str, ...]
     decision: Decision = Decision.GRADED
     reason: Reason = Reason.COMPLETED
 
@@ -146,14 +147,14 @@ def steps(body: str) -> str:
 
 
 def code(
-    name: str, body: str, outcomes: str, reason: Reason = Reason.COMPLETED, *, native: bool = False
+    name: str, body: str, *outcomes: str, reason: Reason = Reason.COMPLETED, native: bool = False
 ) -> Case:
     """A case that does something in `second` before it answers.
 
     Args:
         name: what is injected.
         body: Java statements; `word` is what `second` is told.
-        outcomes: one character a test.
+        outcomes: of `Case`.
         reason: of the verdict.
         native: whether the submission carries the native program.
     """
@@ -241,7 +242,7 @@ CODE = (
     Case(
         "does not compile",
         lambda: pack({STEPS: GOLD.replace("return word", "return word +", 1)}),
-        "NNNN",
+        ("NNNN",),
         reason=Reason.DOES_NOT_COMPILE,
     ),
     code("endless loop", "while (word != null) { }", "PTPP"),
@@ -261,7 +262,7 @@ CODE = (
     native("fork bomb in sessions of its own", 'Meddle.start("bomb");' + WAIT, "PTPP"),
     code("scratch filled", FILES, "PFPP"),
     code("one file beyond its limit", ONE_FILE, "PFPP"),
-    code("files without end", EMPTY_FILES, "PTPP"),
+    code("files without end", EMPTY_FILES, "PTPP", "PXPP"),
     code("writes wherever it might", ELSEWHERE, "PPPP"),
     code(
         "10 GB of output",
@@ -379,17 +380,17 @@ BROKEN = "not Java"
 
 def strange(name: str, *paths: str) -> Case:
     """Gold beside entries under names that are not taken."""
-    return Case(name, lambda: pack({STEPS: GOLD} | dict.fromkeys(paths, BROKEN)), "PPPP")
+    return Case(name, lambda: pack({STEPS: GOLD} | dict.fromkeys(paths, BROKEN)), ("PPPP",))
 
 
 def beside(name: str, entries: Sequence[tarfile.TarInfo]) -> Case:
     """Gold beside entries that are not taken."""
-    return Case(name, lambda: pack({STEPS: GOLD}, *entries), "PPPP")
+    return Case(name, lambda: pack({STEPS: GOLD}, *entries), ("PPPP",))
 
 
 def rejected(name: str, archive: Callable[[], bytes], reason: Reason) -> Case:
     """A case that is refused as a whole."""
-    return Case(name, archive, "NNNN", Decision.REJECTED, reason)
+    return Case(name, archive, ("NNNN",), Decision.REJECTED, reason)
 
 
 ABROAD = "src/main/java/steps/Abroad"
@@ -435,7 +436,7 @@ ARCHIVES = (
             entry("src/main/java/way", tarfile.SYMTYPE, "/etc"),
         ],
     ),
-    Case("a link in the way of a file", behind_link, "PPPP"),
+    Case("a link in the way of a file", behind_link, ("PPPP",)),
     beside(
         "devices",
         [
@@ -444,12 +445,12 @@ ARCHIVES = (
             entry(f"{ABROAD}3.java", tarfile.FIFOTYPE),
         ],
     ),
-    Case("sparse entries", sparse, "PPPP"),
-    Case("entries twice, the last one right", lambda: twice(BROKEN, GOLD), "PPPP"),
+    Case("sparse entries", sparse, ("PPPP",)),
+    Case("entries twice, the last one right", lambda: twice(BROKEN, GOLD), ("PPPP",)),
     Case(
         "entries twice, the last one wrong",
         lambda: twice(GOLD, steps("if (word != null) return null;")),
-        "PFPP",
+        ("PFPP",),
     ),
 )
 

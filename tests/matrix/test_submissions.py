@@ -23,8 +23,8 @@ def test_every_job_has_a_name_of_its_own() -> None:
 @every_case
 def test_by_the_local_engine(local: LocalEngine, case: Case) -> None:
     found = local.result(case)
-    expected = (case.decision, case.reason, case.outcomes)
-    assert (found.decision, found.reason, found.outcomes) == expected
+    assert (found.decision, found.reason) == (case.decision, case.reason)
+    assert found.outcomes in case.outcomes
 
 
 @pytest.mark.cluster
@@ -46,6 +46,7 @@ def test_both_gave_the_same(request: pytest.FixtureRequest) -> None:
     both = [(row, local[row.case]) for row in request.config.stash[ROWS] if row.case in local]
     if not both:
         pytest.skip("no case was graded in both places")
+    free = {case.name for case in CASES if len(case.outcomes) > 1}
     for there, here in both:
         assert (there.decision, there.reason) == (here.decision, here.reason), there.case
-        assert there.outcomes == here.outcomes, there.case
+        assert there.outcomes == here.outcomes or there.case in free, there.case
