@@ -41,6 +41,7 @@ from gradekeeper.client import (
     PatienceOverError,
     UnavailableError,
     UnjudgedError,
+    Untransportable,
     derive_nonce,
 )
 from gradekeeper.verdicts.model import Unjudged
@@ -105,6 +106,13 @@ class GradedTask:
         """Values of parameters that the suite declares."""
         return {}
 
+    def attempt_deadline(self) -> int | None:
+        """Seconds that one attempt to grade may take; None: the API's default."""
+        return None
+
+    async def inspect(self, trace: Trace, submission: bytes | Untransportable) -> None:
+        """Look at what is about to be submitted, for what rewards need beyond the verdict."""
+
     async def finalize(self, trace: Trace, runtime: Runtime) -> None:
         """Submit what is in the box and wait for the verdict; a cancelled wait deletes the job.
 
@@ -123,6 +131,7 @@ class GradedTask:
         if not keys:
             raise TaskError("no verdict could be believed: set grading.public_keys")
         submission = await take_snapshot(runtime, self.snapshot_rules())
+        await self.inspect(trace, submission)
         request = JobRequest(
             suite=grading.suite,
             submission=submission,
@@ -130,6 +139,7 @@ class GradedTask:
             task=self.suite_task(),
             parameters=self.suite_parameters(),
             group=_printable(f"{run_scope()}/{trace.task.key}")[:_MAX_GROUP],
+            attempt_deadline=self.attempt_deadline(),
             suite_digest=grading.suite_digest,
         )
         try:
