@@ -39,12 +39,13 @@ packages: ## install the Debian packages that are missing (as root), or name the
 
 # verifiers has an environment of its own: nothing of it may get into the operator's.
 ENV_VENV := $(BUILD)/env-venv
-$(ENV_VENV)/.installed: requirements/env.txt requirements/build.txt pyproject.toml env/gradekeeper_verifiers/pyproject.toml
+$(ENV_VENV)/.installed: requirements/env.txt requirements/build.txt pyproject.toml env/gradekeeper_verifiers/pyproject.toml \
+  env/billing_payment_debug/pyproject.toml
 	[ -x $(ENV_VENV)/bin/python ] || $(PYTHON) -m venv $(ENV_VENV)
 	$(ENV_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/build.txt
 	$(ENV_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/env.txt
 	$(ENV_VENV)/bin/pip install -q --disable-pip-version-check --no-index --no-deps --no-build-isolation \
-	  -e . -e env/gradekeeper_verifiers
+	  -e . -e env/gradekeeper_verifiers -e env/billing_payment_debug
 	@touch $@
 
 $(VENV)/.installed: requirements/dev.txt requirements/build.txt pyproject.toml
@@ -113,7 +114,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 unit: ## pure parts, and a few seconds of each fuzzer
 	$(PYTEST) tests/unit tests/fuzz
 
-env-test: $(ENV_VENV)/.installed ## verifiers on Kubernetes, against servers on loopback
+env-test: $(ENV_VENV)/.installed ## verifiers on Kubernetes and the billing environment, against servers on loopback
 	$(ENV_VENV)/bin/python -m pytest -q -m "not cluster" tests/env
 
 env-e2e: $(ENV_VENV)/.installed images ## the same on the cluster: boxes, and evaluations whose boxes fail in all ways
