@@ -463,3 +463,10 @@ async def test_the_local_grader_scores_by_the_same_referee(
     assert report["grader"] == "local" and list(report["outcomes"]) == TESTS
     assert report["reason"] == "DoesNotCompile" and trace.reward == 0
     assert world.api.log == [] and "gradekeeper" not in trace.info
+
+    # What cannot be sent is claimed, and ends as on a cluster.
+    trace = trace_of(task)
+    await world.shell("head -c 9437184 /dev/zero > src/big.bin")
+    await task.finalize(trace, world.box)
+    await task.score(trace, world.box)
+    assert trace.info["grading"]["reason"] == "SubmissionTooLarge" and trace.reward == 0

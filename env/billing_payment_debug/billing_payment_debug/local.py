@@ -3,11 +3,12 @@
 For work on the environment and for small runs. Nobody else has reason to believe its verdicts.
 """
 
+import asyncio
 import functools
 import json
 import tempfile
-import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,7 @@ from gradekeeper.verdicts.model import (
 )
 
 _TASK: Final = ""
-_building = threading.Lock()
+_in_turn = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
 
 
 class LocalSetupError(RuntimeError):
@@ -42,6 +43,22 @@ class LocalVerdict:
 
     verdict: Graded | Rejected
     tests: tuple[str, ...]
+
+
+async def grade_in_turn(
+    suite: Path,
+    submission: bytes | Untransportable,
+    *,
+    parameters: Mapping[str, str],
+    seconds: float,
+) -> LocalVerdict:
+    """`grade`, one submission of this process at a time, or they would take each other's time.
+
+    Waiting for a turn does not count as time. Whoever is cancelled while waiting is not graded; a
+    grading that has begun ends by itself.
+    """
+    graded = _in_turn.submit(grade, suite, submission, parameters=parameters, seconds=seconds)
+    return await asyncio.wrap_future(graded)
 
 
 def grade(
@@ -65,8 +82,7 @@ def grade(
     """
     try:
         lane = LocalLane.from_environment()
-        with _building:
-            bundle = _bundle(suite, lane.kit)
+        bundle = _bundle(suite, lane.kit)
     except (LocalError, SuiteError, OSError) as error:
         raise LocalSetupError(str(error)) from error
     tests = _tests(bundle)

@@ -21,7 +21,7 @@ from billing_payment_debug.inspection import (
     Inspection,
     inspect,
 )
-from billing_payment_debug.local import LocalGradingError, LocalSetupError, grade
+from billing_payment_debug.local import LocalGradingError, LocalSetupError, grade_in_turn
 from billing_payment_debug.prompts import VARIANTS, build_prompt
 from billing_payment_debug.scoring import Score
 from gradekeeper.client import Untransportable
@@ -213,8 +213,7 @@ class BillingTask(GradedTask, vf.Task[BillingData, vf.State, BillingTaskConfig])
         submission = await take_snapshot(runtime, self.snapshot_rules())
         await self.inspect(trace, submission)
         try:
-            graded = await asyncio.to_thread(
-                grade,
+            graded = await grade_in_turn(
                 self.config.suite_path,
                 submission,
                 parameters=self.suite_parameters(),
