@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import verifiers.v1 as vf
 from pydantic import ValidationError
+from verifiers.v1.runtimes import SubprocessConfig
 from verifiers.v1.task import WireTaskData
+from verifiers.v1.utils.compile import resolve_runtime_config
 from verifiers.v1.utils.loaders import load_taskset
 
 from billing_payment_debug import defects
@@ -20,6 +22,7 @@ from billing_payment_debug.taskset import (
     BillingTaskConfig,
     BillingTasksetConfig,
 )
+from gradekeeper_verifiers.config import KubernetesConfig
 
 BENCHMARK = ["billing-debug-tickets", "billing-debug-minimal"]
 
@@ -138,6 +141,19 @@ def test_the_box_is_as_the_benchmark_says() -> None:
     assert data.network_allow == [] and data.system_prompt is None
     assert load(allow_network=True)[0].data.network_allow == ["*"]
     assert BillingTask.NEEDS_CONTAINER
+
+
+@pytest.mark.parametrize("allow_network", [False, True])
+def test_a_box_on_a_cluster_is_what_the_task_asks_for(allow_network: bool) -> None:
+    task = load(allow_network=allow_network)[0]
+    box = resolve_runtime_config(KubernetesConfig(allow=["*"]), task)
+
+    assert (box.image, box.workdir) == (task.data.image, task.data.workdir)
+    assert (box.cpu, box.memory, box.disk) == (2, 4, 5)
+    assert box.allow == (["*"] if allow_network else [])
+    assert resolve_runtime_config(KubernetesConfig(), task).allow == []
+    with pytest.raises(ValueError, match="subprocess"):
+        resolve_runtime_config(SubprocessConfig(), task)
 
 
 def test_a_tasks_data_survives_its_trace_and_holds_no_more_than_it_says() -> None:
