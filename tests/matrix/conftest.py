@@ -29,8 +29,10 @@ from .world import JOBS, OPERATORS, PARTS, PODS, ROWS, SUITES, Job, Row, World
 GRADEKEEPER = Path(sys.executable).with_name("gradekeeper")
 HOSTILE = "hostile"
 """Name of the suite of the submissions' half."""
-GRADINGS = 3
-"""On the cluster at a time, of that half; the platform's faults need the node for one at a time."""
+GRADINGS = 2
+"""On the cluster at a time, of that half: as many as the two processors can give their limits to.
+More would be each other's busy neighbours. The platform's faults need the node for one at a time.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -35,7 +35,8 @@ class Case:
         name: what is injected.
         archive: makes the tar.gz.
         outcomes: one character a test, all `N` where it is not run at all; more than one only
-            where the box decides what comes first, a used-up time or a used-up memory.
+            where the box decides what comes first, a used-up time or a used-up memory, or whether
+            the next test of the same process still gets one of the processes that it used up.
         decision: of the verdict.
         reason: of the verdict.
     """
@@ -257,7 +258,7 @@ CODE = (
         "PXPP",
     ),
     native("memory eaten: another process", 'Meddle.run("eat");' + WAIT, "PTPP"),
-    code("fork bomb of sleepers", SLEEPERS, "PPPP"),
+    code("fork bomb of sleepers", SLEEPERS, "PPPP", "PPXP"),
     code("fork bomb of a shell", 'Shell.run("b() { b | b & }; b");' + WAIT, "PTPP"),
     native("fork bomb in sessions of its own", 'Meddle.start("bomb");' + WAIT, "PTPP"),
     code("scratch filled", FILES, "PFPP"),
