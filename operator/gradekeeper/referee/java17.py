@@ -47,7 +47,6 @@ _RUNNER_FLAGS: Final = (
     "-XX:ReservedCodeCacheSize=32m",
     "-XX:MaxMetaspaceSize=96m",
     "-Xss1m",
-    # Lets the kit see who owns a lock that a thread waits for with a timeout.
 )
 ADDRESS_SPACE_MIB: Final = 1_536
 """What a JVM maps beside its heap: class space, code, the shared archive, thread stacks."""
