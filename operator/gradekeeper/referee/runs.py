@@ -116,7 +116,19 @@ class Doubt:
 
 @dataclass(slots=True)
 class Unit:
-    """One group in one repeat, with what is left of it."""
+    """One group in one repeat, with what is left of it.
+
+    Attributes:
+        group: whose tests.
+        repeat: from 0.
+        left: tests that have no outcome yet.
+        draw: the one to record; None when judging.
+        since: start of its first process, monotonic seconds.
+        until: end of its own budget, monotonic seconds; the suite's may end before.
+        stretch: how many times its time a test or a start gets: more than once as soon as one was
+            excused, for all that is left of the unit.
+        strict: full id -> strict plays so far.
+    """
 
     group: Group
     repeat: int
@@ -124,7 +136,6 @@ class Unit:
     draw: int | None = None
     since: float = 0.0
     until: float = 0.0
-    excused: dict[str, float] = field(default_factory=dict)
     stretch: float = 1.0
     strict: dict[str, int] = field(default_factory=dict)
 
@@ -190,21 +201,23 @@ class Runs:
         self._later: list[Unit] = []
         self._doubts: list[Doubt] = []
         self._started = time.monotonic()
-        self._deadline = self._started
+        self._deadline = self._latest = self._started
+        self._hangs = False
 
-    def run(self, units: Sequence[Unit], deadline: float) -> None:
+    def run(self, units: Sequence[Unit], deadline: float, latest: float) -> None:
         """Run all units in order.
 
         Args:
             units: in the order in which they should spend the budget.
             deadline: of the suite's budget, monotonic seconds.
+            latest: the same, whatever is given back for what the node took.
 
         Raises:
             LaneGone: finished outcomes are in the ledger.
             Unjudgeable: `NodeOverloaded`.
         """
         queue = list(units)
-        self._deadline = deadline
+        self._deadline, self._latest = deadline, latest
         try:
             while queue:
                 batch = [unit for unit in queue[: self._limits.parallel] if self._shrink(unit)]
@@ -231,7 +244,7 @@ class Runs:
     def _batch(self, units: Sequence[Unit]) -> None:
         for unit in units:
             unit.since = time.monotonic()
-            unit.until = min(self._deadline, unit.since + self._limits.run_timeout_seconds)
+            unit.until = unit.since + self._limits.run_timeout_seconds
             self._launch(unit, alone=len(units) == 1)
         while self._active or self._later or self._doubts:
             if not self._active:
@@ -441,10 +454,10 @@ class Runs:
             return
         before = time.monotonic()
         share = self._ticker.watch()
-        self._deadline += time.monotonic() - before
+        self._give(time.monotonic() - before)
         doubts, self._doubts = self._doubts, []
         for doubt in doubts:
-            judgement = judge_time(doubt.finding, share, doubt.unit.excused.get(doubt.what))
+            judgement = self._judge(doubt, share)
             self._log.event(
                 "timeout",
                 what=doubt.what,
@@ -458,6 +471,15 @@ class Runs:
             if self._excuse(doubt, judgement) if judgement.excused else self._score(doubt):
                 self._later.append(doubt.unit)
 
+    def _judge(self, doubt: Doubt, share: float) -> Judgement:
+        if doubt.what == RUN:
+            # Who hangs where there is time enough has used up a budget by that.
+            if self._hangs:
+                return Judgement(excused=False)
+            return judge_time(doubt.finding, share, None)
+        stretch = doubt.unit.stretch
+        return judge_time(doubt.finding, share, stretch if stretch > 1.0 else None)
+
     def _excuse(self, doubt: Doubt, judgement: Judgement) -> bool:
         """Run again, once: the node and not the submission was slow.
 
@@ -467,25 +489,37 @@ class Runs:
         unit = doubt.unit
         if judgement.hopeless or doubt.what == RUN:
             raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
-        unit.excused[doubt.what] = unit.stretch = judgement.stretch
-        # What the node took is spent by nobody: neither what it took nor what it will.
-        again = (doubt.until - doubt.since) * judgement.stretch
-        self._deadline += again
         left = max(0.0, unit.until - doubt.until)
-        unit.until = min(self._deadline, time.monotonic() + left + again)
-        return self._shrink(unit)
+        unit.until = time.monotonic() + left
+        goes_on = self._shrink(unit)
+        if doubt.test is None or doubt.test in unit.left:
+            # What the node took is spent by nobody: neither what it took nor what it will.
+            unit.stretch = judgement.stretch
+            unit.until += self._give((doubt.until - doubt.since) * judgement.stretch)
+        return goes_on
+
+    def _give(self, seconds: float) -> float:
+        """Give back to the suite's budget what the node took; returns how much of it.
+
+        No more than until the latest end: an attempt has a deadline, and one that ends by it has
+        no outcomes at all.
+        """
+        given = max(0.0, min(seconds, self._latest - self._deadline))
+        self._deadline += given
+        return given
 
     def _score(self, doubt: Doubt) -> bool:
         """Hold a used-up time against the submission; whether its unit goes on."""
         unit, test = doubt.unit, doubt.test
         again = False
+        self._hangs = self._hangs or (doubt.what != RUN and unit.stretch > 1.0)
         if test is not None:
             again = self._ledger.has_failed(test.id)
             if not (test.holds and unit.group.name in self._tampered):
                 self._ledger.enter(test.id, TIMED_OUT)
             unit.left.remove(test)
         left = max(0.0, unit.until - doubt.until)
-        unit.until = min(self._deadline, time.monotonic() + left)
+        unit.until = time.monotonic() + left
         return (
             self._shrink(unit) and doubt.what != RUN and left > 0 and (again or self._restart(unit))
         )
@@ -520,7 +554,7 @@ class Runs:
         if run.child_over:
             return
         cause = ""
-        if now >= run.unit.until:
+        if now >= min(self._deadline, run.unit.until):
             cause = "the run's time was used up"
         elif run.open is not None:
             # The child adds the time for which it keeps calls to its own deadline.
@@ -545,7 +579,7 @@ class Runs:
         if run.doubted or not self._shrink(unit):
             return
         now = time.monotonic()
-        if now >= unit.until:
+        if now >= min(self._deadline, unit.until):
             since = self._started if now >= self._deadline else unit.since
             self._log.event("budget_used_up", seconds=round(now - since, 3))
             self._doubt(unit, None, RUN, since, now)
@@ -584,6 +618,8 @@ class Runs:
             Unjudgeable: `NodeOverloaded`; a budget cannot be given again.
         """
         self._log.event("budget_used_up", seconds=round(self._deadline - self._started, 3))
+        if self._hangs:
+            return
         finding = self._ticker.find(self._started, self._deadline)
         if finding is not Finding.CALM and judge_time(finding, self._ticker.watch(), None).excused:
             raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a used-up budget.")

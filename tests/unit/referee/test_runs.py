@@ -1,4 +1,4 @@
-"""What the runs do with late news from laned."""
+"""What the runs do with late news from laned, and with times that were used up on a short node."""
 
 import itertools
 import os
@@ -10,11 +10,12 @@ import pytest
 from gradekeeper.referee import child
 from gradekeeper.referee.bundle import Group, Limits
 from gradekeeper.referee.bundle import Test as Hidden
-from gradekeeper.referee.clocks import Ticker
+from gradekeeper.referee.clocks import Finding, Ticker
+from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
 from gradekeeper.referee.log import DetailLog
-from gradekeeper.referee.runs import Choice, Ledger, Runs, Unit, _Run
+from gradekeeper.referee.runs import RUN, Choice, Ledger, Runs, Unit, _Run
 
 
 class KillsOnly:
@@ -27,20 +28,58 @@ class KillsOnly:
         self.killed.append(number)
 
 
-@pytest.fixture
-def runs():
-    limits = Limits(60, 30, 20, 4, 2, 64, 64, 64, 8)
+class Told(Ticker):
+    """A ticker that was told what it saw."""
+
+    def __init__(self, finding=Finding.UNCLEAR, share=0.3):
+        super().__init__()
+        self.finding, self.share = finding, share
+
+    def find(self, start, end, patience=2.0):
+        return self.finding
+
+    def watch(self, seconds=2.0):
+        return self.share
+
+
+NAMES = "abcdefgh"
+LIMITS = Limits(900, 600, 20, 8, 2, 64, 64, 64, 8)
+
+
+def make_runs(ticker):
     return Runs(
         lane=KillsOnly(),
-        limits=limits,
-        ledger=Ledger({"g/a": 1}),
+        limits=LIMITS,
+        ledger=Ledger({f"g/{name}": 1 for name in NAMES}),
         log=DetailLog(os.open(os.devnull, os.O_WRONLY)),
-        ticker=Ticker(),
+        ticker=ticker,
         make_order=lambda number, group: None,
         choose=lambda test, draw: Choice({}, 0, None),
         next_order=itertools.count(1),
         detail=None,
     )
+
+
+def make_unit(runs, latest=700.0):
+    """A unit of eight tests, which has begun like its suite."""
+    tests = [Hidden(f"g/{name}", "m01", {}, Rules(multiset=False)) for name in NAMES]
+    now = time.monotonic()
+    runs._deadline, runs._latest = now + LIMITS.suite_timeout_seconds, now + 900 + latest
+    return Unit(Group("g", "drivers.D", 1, tests), 0, tests[:], None, now, now + 600)
+
+
+def hang(runs, unit, test, ago=0.0):
+    """Let a test use up the time that it has by now; returns that time."""
+    seconds = LIMITS.test_timeout_seconds * unit.stretch
+    until = time.monotonic() - ago
+    assert runs._doubt(unit, test, test.id, until - seconds, until)
+    runs._settle()
+    return seconds
+
+
+@pytest.fixture
+def runs():
+    return make_runs(Ticker())
 
 
 def test_the_end_of_a_run_is_told_to_no_other_run(runs):
@@ -68,3 +107,60 @@ def test_the_end_of_a_run_is_told_to_no_other_run(runs):
     finally:
         for descriptor in {told, next_told, next_control, control}:
             os.close(descriptor)
+
+
+def test_who_hangs_is_excused_once_and_then_has_time_enough():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    deadline, until = runs._deadline, unit.until
+    first, *others = unit.left[:5]
+    spent = [hang(runs, unit, first), hang(runs, unit, first)]
+    spent += [hang(runs, unit, test) for test in others]
+    assert spent == pytest.approx([20, 100, 100, 100, 100, 100])
+    assert runs._deadline - deadline == pytest.approx(100, abs=1)
+    assert unit.until - until == pytest.approx(100, abs=1)
+    assert [runs._ledger.outcome(f"g/{name}") for name in NAMES] == [*"TTTTTNNN"]
+
+
+def test_nothing_is_given_back_for_a_test_that_failed_meanwhile():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    deadline, until = runs._deadline, unit.until
+    first = unit.left[0]
+    runs._ledger.enter(first.id, "F")
+    hang(runs, unit, first)
+    assert first not in unit.left and unit.stretch == 1.0 and runs._later == [unit]
+    assert runs._deadline == pytest.approx(deadline, abs=1)
+    assert unit.until == pytest.approx(until, abs=1)
+
+
+def test_no_more_is_given_back_than_an_attempt_may_last():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs, latest=30.0)
+    until = unit.until
+    hang(runs, unit, unit.left[0])
+    assert runs._deadline == runs._latest
+    assert unit.until - until == pytest.approx(30, abs=1)
+
+
+def test_a_budget_is_scored_of_who_hangs_where_time_was_enough():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    first = unit.left[0]
+    hang(runs, unit, first)
+    hang(runs, unit, first)
+    now = time.monotonic()
+    runs._doubt(unit, None, RUN, now - 600, now)
+    runs._later.clear()
+    runs._settle()
+    assert runs._later == [] and runs._ledger.outcome("g/b") == "N"
+    runs._out_of_budget()
+
+
+def test_a_run_budget_of_who_does_not_hang_is_not_scored_on_a_short_node():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    now = time.monotonic()
+    runs._doubt(unit, None, RUN, now - 600, now)
+    with pytest.raises(Unjudgeable):
+        runs._settle()
