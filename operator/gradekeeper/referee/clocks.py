@@ -107,13 +107,28 @@ class Finding(enum.Enum):
 
     CALM = "calm"
     """Nobody was short of them: a time that was used up then is the submission's."""
+    FROZEN = "frozen"
+    """Others than the lane: for a while nobody ran at all, whatever time there was besides."""
     NODE = "node"
-    """Others than the lane."""
+    """Others than the lane: they left less than it can have taken."""
     UNCLEAR = "unclear"
     """The lane or others: look again when nothing of the lane runs."""
 
 
-def read_window(ticks: Iterable[Tick], start: float, end: float, sizes: Sizes) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What was seen of a window.
+
+    Attributes:
+        finding: who took the processors.
+        rate: share of a processor that there was on average, beside the lane; 0 to 1.
+    """
+
+    finding: Finding
+    rate: float = 1.0
+
+
+def read_window(ticks: Iterable[Tick], start: float, end: float, sizes: Sizes) -> Window:
     """Tell who took the processors between `start` and `end`. Pure.
 
     Args:
@@ -137,10 +152,14 @@ def read_window(ticks: Iterable[Tick], start: float, end: float, sizes: Sizes) -
             frozen += min(inside, tick.waited)
         beyond += inside * max(0.0, 1.0 - tick.rate / promised)
     if frozen >= max(EXCUSED_SECONDS, FROZEN_SHARE * (end - start)):
-        return Finding.NODE
-    if beyond - seen * share >= max(EXCUSED_SECONDS, EXCUSED_SHARE * (end - start)):
-        return Finding.NODE
-    return Finding.UNCLEAR if lost >= max(EXCUSED_SECONDS, CALM_SHARE * seen) else Finding.CALM
+        finding = Finding.FROZEN
+    elif beyond - seen * share >= max(EXCUSED_SECONDS, EXCUSED_SHARE * (end - start)):
+        finding = Finding.NODE
+    elif lost >= max(EXCUSED_SECONDS, CALM_SHARE * seen):
+        finding = Finding.UNCLEAR
+    else:
+        finding = Finding.CALM
+    return Window(finding, 1.0 - lost / seen if seen else 1.0)
 
 
 def read_share(ticks: Iterable[Tick], start: float) -> float:
@@ -168,23 +187,27 @@ class Judgement:
     hopeless: bool = False
 
 
-def judge_time(finding: Finding, share: float, stretched: float | None) -> Judgement:
+def judge_time(window: Window, share: float, stretched: float | None) -> Judgement:
     """Judge a used-up time. Pure.
 
     Run again on a node that is short, a submission gets the more time: what it then used up in
     vain was enough, and is scored; so nobody gains by hanging where others are busy.
 
     Args:
-        finding: of the window.
+        window: in which it was used up.
         share: what a processor's share was afterwards, with nothing of the lane.
         stretched: by how much the time was stretched already; None if it was not run again yet.
     """
-    if finding is Finding.CALM or (finding is not Finding.NODE and share >= ENOUGH_SHARE):
+    finding = window.finding
+    if finding is Finding.CALM or (finding is Finding.UNCLEAR and share >= ENOUGH_SHARE):
         return Judgement(excused=False)
     if stretched is None:
         needed = MARGIN / max(share, 0.01)
         return Judgement(excused=True, stretch=needed if needed <= MAX_STRETCH else MARGIN)
-    if finding is not Finding.NODE and stretched * share >= 1.0:
+    if finding is not Finding.UNCLEAR:
+        # That the node is idle now says nothing of what it left then.
+        share = min(share, window.rate)
+    if finding is not Finding.FROZEN and stretched * share >= 1.0:
         return Judgement(excused=False)
     return Judgement(excused=True, hopeless=True)
 
@@ -339,7 +362,7 @@ class Ticker:
             os.close(self._reading)
             self._pid = 0
 
-    def find(self, start: float, end: float, patience: float = 2.0) -> Finding:
+    def find(self, start: float, end: float, patience: float = 2.0) -> Window:
         """Tell who took the processors between two moments of the past; see `read_window`."""
         self._catch_up(end, patience)
         return read_window(self.ticks, start, end, self._sizes)

@@ -375,7 +375,8 @@ class _Grading:
             self._log.event("lane_lost", cause=str(gone))
             now = time.monotonic()
             # There is no sweep without laned: only what cannot have been the lane counts.
-            if gone.silent and self._ticker.find(now - gone.silent, now) is Finding.NODE:
+            window = self._ticker.find(now - gone.silent, now)
+            if gone.silent and window.finding in (Finding.FROZEN, Finding.NODE):
                 raise Unjudgeable(
                     NODE_OVERLOADED, "The node was too slow to judge the lane's silence."
                 ) from None
@@ -414,14 +415,14 @@ class _Grading:
             if kind == report.BUILT:
                 return taken
             if ended >= until:
-                finding = self._ticker.find(began, ended)
-                share = 1.0 if finding is Finding.CALM else self._ticker.watch()
-                judgement = judge_time(finding, share, stretched)
+                window = self._ticker.find(began, ended)
+                share = 1.0 if window.finding is Finding.CALM else self._ticker.watch()
+                judgement = judge_time(window, share, stretched)
                 self._log.event(
                     "timeout",
                     what="build",
                     seconds=round(ended - began, 3),
-                    finding=finding.value,
+                    finding=window.finding.value,
                     share=round(share, 3),
                     excused=judgement.excused,
                     stretch=round(judgement.stretch, 2),

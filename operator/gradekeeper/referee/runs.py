@@ -18,7 +18,7 @@ from typing import Final
 from gradekeeper.referee import child, report
 from gradekeeper.referee.bundle import Group, Limits, Test
 from gradekeeper.referee.channel import EXITED, Channel
-from gradekeeper.referee.clocks import Finding, Judgement, Ticker, judge_time
+from gradekeeper.referee.clocks import Finding, Judgement, Ticker, Window, judge_time
 from gradekeeper.referee.errors import LaneGone, Unjudgeable
 from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
@@ -103,7 +103,7 @@ class Doubt:
         what: the test's id, `START` or `RUN`.
         since: monotonic seconds.
         until: monotonic seconds.
-        finding: of the ticker.
+        window: what the ticker saw of it.
     """
 
     unit: "Unit"
@@ -111,7 +111,7 @@ class Doubt:
     what: str
     since: float
     until: float
-    finding: Finding
+    window: Window
 
 
 @dataclass(slots=True)
@@ -438,10 +438,10 @@ class Runs:
 
     def _doubt(self, unit: Unit, test: Test | None, what: str, since: float, now: float) -> bool:
         """Whether it shows after a sweep only whose time was used up; the unit rests until then."""
-        finding = self._ticker.find(since, now)
-        if finding is Finding.CALM:
+        window = self._ticker.find(since, now)
+        if window.finding is Finding.CALM:
             return False
-        self._doubts.append(Doubt(unit, test, what, since, now, finding))
+        self._doubts.append(Doubt(unit, test, what, since, now, window))
         return True
 
     def _settle(self) -> None:
@@ -463,7 +463,7 @@ class Runs:
                 what=doubt.what,
                 repeat=doubt.unit.repeat,
                 seconds=round(doubt.until - doubt.since, 3),
-                finding=doubt.finding.value,
+                finding=doubt.window.finding.value,
                 share=round(share, 3),
                 excused=judgement.excused,
                 stretch=round(judgement.stretch, 2),
@@ -476,9 +476,9 @@ class Runs:
             # Who hangs where there is time enough has used up a budget by that.
             if self._hangs:
                 return Judgement(excused=False)
-            return judge_time(doubt.finding, share, None)
+            return judge_time(doubt.window, share, None)
         stretch = doubt.unit.stretch
-        return judge_time(doubt.finding, share, stretch if stretch > 1.0 else None)
+        return judge_time(doubt.window, share, stretch if stretch > 1.0 else None)
 
     def _excuse(self, doubt: Doubt, judgement: Judgement) -> bool:
         """Run again, once: the node and not the submission was slow.
@@ -620,8 +620,9 @@ class Runs:
         self._log.event("budget_used_up", seconds=round(self._deadline - self._started, 3))
         if self._hangs:
             return
-        finding = self._ticker.find(self._started, self._deadline)
-        if finding is not Finding.CALM and judge_time(finding, self._ticker.watch(), None).excused:
+        window = self._ticker.find(self._started, self._deadline)
+        calm = window.finding is Finding.CALM
+        if not calm and judge_time(window, self._ticker.watch(), None).excused:
             raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a used-up budget.")
 
     def _abandon(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 from gradekeeper.referee import child
 from gradekeeper.referee.bundle import Group, Limits
 from gradekeeper.referee.bundle import Test as Hidden
-from gradekeeper.referee.clocks import Finding, Ticker
+from gradekeeper.referee.clocks import Finding, Ticker, Window
 from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
@@ -36,7 +36,7 @@ class Told(Ticker):
         self.finding, self.share = finding, share
 
     def find(self, start, end, patience=2.0):
-        return self.finding
+        return Window(self.finding)
 
     def watch(self, seconds=2.0):
         return self.share
