@@ -37,6 +37,9 @@ WATCH_WORK_SECONDS: Final = 0.014
 """While nothing of the lane runs: what a referee of 200m can give, and long enough to be little
 disturbed by who makes way at once."""
 WATCH_SECONDS: Final = 2.0
+BUDGET_WATCH_SECONDS: Final = 8.0
+"""For the budget of a run or a suite, on which more depends: one calm or busy moment must not
+decide."""
 
 FROZEN_SECONDS: Final = 1.0
 """One wait that is longer is the node's: a lane within a quota makes way every 100 ms."""

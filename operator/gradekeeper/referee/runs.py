@@ -18,7 +18,15 @@ from typing import Final
 from gradekeeper.referee import child, report
 from gradekeeper.referee.bundle import Group, Limits, Test
 from gradekeeper.referee.channel import EXITED, Channel
-from gradekeeper.referee.clocks import Finding, Judgement, Ticker, Window, judge_time
+from gradekeeper.referee.clocks import (
+    BUDGET_WATCH_SECONDS,
+    WATCH_SECONDS,
+    Finding,
+    Judgement,
+    Ticker,
+    Window,
+    judge_time,
+)
 from gradekeeper.referee.errors import LaneGone, Unjudgeable
 from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
@@ -47,6 +55,7 @@ MAX_STRICT: Final = 6
 """Strict plays of one test until one of them proves something."""
 START: Final = "start"
 RUN: Final = "run"
+SUITE: Final = "suite"
 CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
 
 
@@ -127,6 +136,7 @@ class Unit:
         until: end of its own budget, monotonic seconds; the suite's may end before.
         stretch: how many times its time a test or a start gets: more than once as soon as one was
             excused, for all that is left of the unit.
+        budget: the same for its own budget; None until it was excused.
         strict: full id -> strict plays so far.
     """
 
@@ -137,6 +147,7 @@ class Unit:
     since: float = 0.0
     until: float = 0.0
     stretch: float = 1.0
+    budget: float | None = None
     strict: dict[str, int] = field(default_factory=dict)
 
 
@@ -202,6 +213,8 @@ class Runs:
         self._doubts: list[Doubt] = []
         self._started = time.monotonic()
         self._deadline = self._latest = self._started
+        self._budget: float | None = None
+        self._over = False
         self._hangs = False
 
     def run(self, units: Sequence[Unit], deadline: float, latest: float) -> None:
@@ -224,8 +237,7 @@ class Runs:
                 del queue[: self._limits.parallel]
                 if not batch:
                     continue
-                if time.monotonic() >= self._deadline:
-                    self._out_of_budget()
+                if not self._in_budget():
                     return
                 self._batch(batch)
                 self._lane.sweep()
@@ -252,7 +264,8 @@ class Runs:
                 # take its time: a hang would cost more than its own test.
                 self._lane.sweep()
                 self._settle()
-                if not self._later:
+                if not (self._later and self._in_budget()):
+                    self._later.clear()
                     return
                 self._launch(self._later.pop(0), alone=True)
             self._wait()
@@ -448,51 +461,72 @@ class Runs:
         """Judge the used-up times in doubt, when nothing of the lane runs: after a sweep.
 
         Raises:
-            Unjudgeable: `NodeOverloaded` if one was run again before, or cannot be.
+            Unjudgeable: `NodeOverloaded` if one was excused before.
         """
         if not self._doubts:
             return
-        before = time.monotonic()
-        share = self._ticker.watch()
-        self._give(time.monotonic() - before)
         doubts, self._doubts = self._doubts, []
+        budgets = any(doubt.what == RUN for doubt in doubts)
+        share = self._watch(BUDGET_WATCH_SECONDS if budgets else WATCH_SECONDS)
         for doubt in doubts:
-            judgement = self._judge(doubt, share)
-            self._log.event(
-                "timeout",
-                what=doubt.what,
-                repeat=doubt.unit.repeat,
-                seconds=round(doubt.until - doubt.since, 3),
-                finding=doubt.window.finding.value,
-                share=round(share, 3),
-                excused=judgement.excused,
-                stretch=round(judgement.stretch, 2),
-            )
+            unit = doubt.unit
+            if doubt.what == RUN:
+                judgement = self._judge_budget(doubt.window, share, unit.budget)
+            else:
+                stretched = unit.stretch if unit.stretch > 1.0 else None
+                judgement = judge_time(doubt.window, share, stretched)
+            seconds = doubt.until - doubt.since
+            self._log_judgement(doubt.what, seconds, doubt.window, share, judgement, unit.repeat)
+            if judgement.hopeless:
+                raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
             if self._excuse(doubt, judgement) if judgement.excused else self._score(doubt):
                 self._later.append(doubt.unit)
 
-    def _judge(self, doubt: Doubt, share: float) -> Judgement:
-        if doubt.what == RUN:
-            # Who hangs where there is time enough has used up a budget by that.
-            if self._hangs:
-                return Judgement(excused=False)
-            return judge_time(doubt.window, share, None)
-        stretch = doubt.unit.stretch
-        return judge_time(doubt.window, share, stretch if stretch > 1.0 else None)
+    def _watch(self, seconds: float) -> float:
+        """Measure the share that there is without the lane, at the node's expense."""
+        before = time.monotonic()
+        share = self._ticker.watch(seconds)
+        self._give(time.monotonic() - before)
+        return share
+
+    def _judge_budget(self, window: Window, share: float, stretched: float | None) -> Judgement:
+        """Judge a run's or the suite's budget: who hangs with time enough has used it up so."""
+        if self._hangs:
+            return Judgement(excused=False)
+        return judge_time(window, share, stretched)
+
+    def _log_judgement(
+        self,
+        what: str,
+        seconds: float,
+        window: Window,
+        share: float,
+        judgement: Judgement,
+        repeat: int | None = None,
+    ) -> None:
+        self._log.event(
+            "timeout",
+            what=what,
+            repeat=repeat,
+            seconds=round(seconds, 3),
+            finding=window.finding.value,
+            share=round(share, 3),
+            excused=judgement.excused,
+            stretch=round(judgement.stretch, 2),
+        )
 
     def _excuse(self, doubt: Doubt, judgement: Judgement) -> bool:
-        """Run again, once: the node and not the submission was slow.
-
-        Raises:
-            Unjudgeable: `NodeOverloaded` if it was run again before; a budget cannot be.
-        """
+        """Give more time, once: the node and not the submission was slow."""
         unit = doubt.unit
-        if judgement.hopeless or doubt.what == RUN:
-            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
         left = max(0.0, unit.until - doubt.until)
         unit.until = time.monotonic() + left
         goes_on = self._shrink(unit)
-        if doubt.test is None or doubt.test in unit.left:
+        if doubt.what == RUN:
+            seconds = self._limits.run_timeout_seconds
+            given = self._give((judgement.stretch - 1.0) * seconds)
+            unit.budget = 1.0 + given / seconds
+            unit.until += given
+        elif doubt.test is None or doubt.test in unit.left:
             # What the node took is spent by nobody: neither what it took nor what it will.
             unit.stretch = judgement.stretch
             unit.until += self._give((doubt.until - doubt.since) * judgement.stretch)
@@ -579,10 +613,12 @@ class Runs:
         if run.doubted or not self._shrink(unit):
             return
         now = time.monotonic()
-        if now >= min(self._deadline, unit.until):
-            since = self._started if now >= self._deadline else unit.since
-            self._log.event("budget_used_up", seconds=round(now - since, 3))
-            self._doubt(unit, None, RUN, since, now)
+        if now >= self._deadline:
+            self._later.append(unit)  # if the node was short, there is more of the budget
+            return
+        if now >= unit.until:
+            self._log.event("budget_used_up", seconds=round(now - unit.since, 3))
+            self._doubt(unit, None, RUN, unit.since, now)
             return
         late = not run.progressed and now - run.launched >= START_SECONDS
         if late and self._doubt(unit, None, START, run.launched, now):
@@ -611,19 +647,30 @@ class Runs:
 
     # -- the end ----------------------------------------------------------------------------
 
-    def _out_of_budget(self) -> None:
-        """The suite's budget is used up, and the lane was swept: what is left did not run.
+    def _in_budget(self) -> bool:
+        """Whether the suite's budget lets more run; to be asked after a sweep.
+
+        Extended, once, if the node was short; what is left when it is used up did not run.
 
         Raises:
-            Unjudgeable: `NodeOverloaded`; a budget cannot be given again.
+            Unjudgeable: `NodeOverloaded` if even so there was not enough.
         """
-        self._log.event("budget_used_up", seconds=round(self._deadline - self._started, 3))
-        if self._hangs:
-            return
-        window = self._ticker.find(self._started, self._deadline)
-        calm = window.finding is Finding.CALM
-        if not calm and judge_time(window, self._ticker.watch(), None).excused:
-            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a used-up budget.")
+        while not self._over and time.monotonic() >= self._deadline:
+            used = self._deadline - self._started
+            self._log.event("budget_used_up", seconds=round(used, 3))
+            window = self._ticker.find(self._started, self._deadline)
+            calm = window.finding is Finding.CALM
+            share = 1.0 if calm else self._watch(BUDGET_WATCH_SECONDS)
+            judgement = self._judge_budget(window, share, self._budget)
+            self._log_judgement(SUITE, used, window, share, judgement)
+            if judgement.hopeless:
+                raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a budget.")
+            if judgement.excused:
+                seconds = self._limits.suite_timeout_seconds
+                given = self._give((judgement.stretch - 1.0) * seconds)
+                self._budget = 1.0 + given / seconds
+            self._over = not judgement.excused
+        return not self._over
 
     def _abandon(self) -> None:
         """Leave no child behind, whatever ended the runs; what was finished stands."""

@@ -34,11 +34,13 @@ class Told(Ticker):
     def __init__(self, finding=Finding.UNCLEAR, share=0.3):
         super().__init__()
         self.finding, self.share = finding, share
+        self.watched = []
 
     def find(self, start, end, patience=2.0):
         return Window(self.finding)
 
     def watch(self, seconds=2.0):
+        self.watched.append(seconds)
         return self.share
 
 
@@ -75,6 +77,13 @@ def hang(runs, unit, test, ago=0.0):
     assert runs._doubt(unit, test, test.id, until - seconds, until)
     runs._settle()
     return seconds
+
+
+def use_up_run(runs, unit):
+    """Let a unit use up its own budget."""
+    now = unit.until = time.monotonic()
+    assert runs._doubt(unit, None, RUN, unit.since, now)
+    runs._settle()
 
 
 @pytest.fixture
@@ -149,18 +158,70 @@ def test_a_budget_is_scored_of_who_hangs_where_time_was_enough():
     first = unit.left[0]
     hang(runs, unit, first)
     hang(runs, unit, first)
-    now = time.monotonic()
-    runs._doubt(unit, None, RUN, now - 600, now)
     runs._later.clear()
-    runs._settle()
+    use_up_run(runs, unit)
     assert runs._later == [] and runs._ledger.outcome("g/b") == "N"
-    runs._out_of_budget()
+    runs._deadline = time.monotonic()
+    assert not runs._in_budget()
 
 
-def test_a_run_budget_of_who_does_not_hang_is_not_scored_on_a_short_node():
+def test_a_run_budget_is_extended_once_on_a_short_node():
+    runs = make_runs(Told(share=0.6))
+    unit = make_unit(runs, latest=2000.0)
+    deadline = runs._deadline
+    use_up_run(runs, unit)
+    assert runs._later == [unit]
+    assert unit.until - time.monotonic() == pytest.approx(1.5 * 600, abs=1)
+    assert runs._deadline - deadline == pytest.approx(1.5 * 600, abs=1)
+    runs._later.clear()
+    use_up_run(runs, unit)
+    assert runs._later == [] and runs._ledger.outcome("g/b") == "N"
+
+
+def test_a_run_budget_that_cannot_be_enough_is_not_judged():
     runs = make_runs(Told(share=0.3))
-    unit = make_unit(runs)
-    now = time.monotonic()
-    runs._doubt(unit, None, RUN, now - 600, now)
+    unit = make_unit(runs, latest=0.0)
+    use_up_run(runs, unit)
     with pytest.raises(Unjudgeable):
-        runs._settle()
+        use_up_run(runs, unit)
+
+
+def test_the_suites_budget_is_extended_once_on_a_short_node():
+    runs = make_runs(Told(share=0.6))
+    make_unit(runs, latest=675.0)
+    runs._deadline -= 900.0
+    before = runs._deadline
+    runs._latest -= 900.0
+    assert runs._in_budget()
+    assert runs._deadline == runs._latest == before + 675
+    runs._deadline = time.monotonic()
+    assert not runs._in_budget()  # 1.75 times its time, and 0.6 of a processor
+
+
+def test_the_suites_budget_that_cannot_be_enough_is_not_judged():
+    runs = make_runs(Told(share=0.3))
+    runs._deadline = time.monotonic()
+    runs._latest = runs._deadline + 1000.0
+    assert runs._in_budget()
+    runs._deadline = time.monotonic()
+    with pytest.raises(Unjudgeable):
+        runs._in_budget()
+
+
+@pytest.mark.parametrize("told", [Told(Finding.CALM), Told(share=0.9)], ids=["calm", "free"])
+def test_a_budget_is_scored_where_nobody_is_short(told):
+    runs = make_runs(told)
+    runs._deadline = time.monotonic()
+    runs._latest = runs._deadline + 1000.0
+    assert not runs._in_budget() and not runs._in_budget()
+
+
+def test_a_budget_is_watched_for_longer_than_a_test():
+    ticker = Told(share=0.3)
+    runs = make_runs(ticker)
+    unit = make_unit(runs)
+    hang(runs, unit, unit.left[0])
+    use_up_run(runs, unit)
+    runs._deadline = time.monotonic()
+    runs._in_budget()
+    assert ticker.watched == [2.0, 8.0, 8.0]
