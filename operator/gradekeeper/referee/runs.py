@@ -108,8 +108,8 @@ class Doubt:
 
     Attributes:
         unit: whose process it was.
-        test: whose time it was; None: that of a start (`START`) or of the whole run (`RUN`).
-        what: the test's id, `START` or `RUN`.
+        test: what ran when it was used up; None: nothing yet, or nothing any more.
+        what: whose time it was: the test's id, `START`, `RUN` or `SUITE`.
         since: monotonic seconds.
         until: monotonic seconds.
         window: what the ticker saw of it.
@@ -416,7 +416,10 @@ class Runs:
         run.unit.strict[test.id] = run.unit.strict.get(test.id, 0) + 1
         return False
 
-    def _decide(self, run: _Run, outcome: str, cause: str, span: float = 0.0) -> None:
+    def _decide(
+        self, run: _Run, outcome: str, cause: str, span: float = 0.0, budget: str | None = None
+    ) -> None:
+        """Note the outcome of the open test; `budget`: the one that was used up, not its time."""
         assert run.open is not None
         test = run.open.test
         now = time.monotonic()
@@ -426,7 +429,9 @@ class Runs:
         if not proven:
             cause = "to be played strictly"
             run.rerun = True
-        elif outcome == TIMED_OUT and self._doubt(run.unit, test, test.id, run.since, now):
+        elif outcome == TIMED_OUT and self._doubt(
+            run.unit, test, budget or test.id, self._since(run.unit, budget) or run.since, now
+        ):
             run.doubted = True
             cause = "whose time it was shows after a sweep"
         else:
@@ -449,6 +454,9 @@ class Runs:
         )
         run.open = None
 
+    def _since(self, unit: Unit, budget: str | None) -> float | None:
+        return {SUITE: self._started, RUN: unit.since}.get(budget or "")
+
     def _doubt(self, unit: Unit, test: Test | None, what: str, since: float, now: float) -> bool:
         """Whether it shows after a sweep only whose time was used up; the unit rests until then."""
         window = self._ticker.find(since, now)
@@ -470,6 +478,12 @@ class Runs:
         share = self._watch(BUDGET_WATCH_SECONDS if budgets else WATCH_SECONDS)
         for doubt in doubts:
             unit = doubt.unit
+            if doubt.what == SUITE:
+                if self._in_budget():
+                    self._later.append(unit)
+                else:
+                    self._score(doubt)
+                continue
             if doubt.what == RUN:
                 judgement = self._judge_budget(doubt.window, share, unit.budget)
             else:
@@ -546,7 +560,7 @@ class Runs:
         """Hold a used-up time against the submission; whether its unit goes on."""
         unit, test = doubt.unit, doubt.test
         again = False
-        self._hangs = self._hangs or (doubt.what != RUN and unit.stretch > 1.0)
+        self._hangs = self._hangs or (doubt.what not in (RUN, SUITE) and unit.stretch > 1.0)
         if test is not None:
             again = self._ledger.has_failed(test.id)
             if not (test.holds and unit.group.name in self._tampered):
@@ -587,8 +601,9 @@ class Runs:
             raise LaneGone("laned did not end a process", KILL_SECONDS)
         if run.child_over:
             return
-        cause = ""
+        cause, budget = "", None
         if now >= min(self._deadline, run.unit.until):
+            budget = SUITE if now >= self._deadline else RUN
             cause = "the run's time was used up"
         elif run.open is not None:
             # The child adds the time for which it keeps calls to its own deadline.
@@ -602,7 +617,7 @@ class Runs:
             cause = "it did not start"
         if cause:
             if run.open is not None:
-                self._decide(run, TIMED_OUT, cause)
+                self._decide(run, TIMED_OUT, cause, budget=budget)
             os.kill(run.pid, 9)
             self._child_over(run)
 

@@ -1,8 +1,10 @@
 """What the runs do with late news from laned, and with times that were used up on a short node."""
 
+import contextlib
 import itertools
 import os
 import select
+import signal
 import time
 
 import pytest
@@ -15,7 +17,8 @@ from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
 from gradekeeper.referee.log import DetailLog
-from gradekeeper.referee.runs import RUN, Choice, Ledger, Runs, Unit, _Run
+from gradekeeper.referee.play import Case
+from gradekeeper.referee.runs import RUN, SUITE, Choice, Ledger, Runs, Unit, _Run
 
 
 class KillsOnly:
@@ -77,6 +80,26 @@ def hang(runs, unit, test, ago=0.0):
     assert runs._doubt(unit, test, test.id, until - seconds, until)
     runs._settle()
     return seconds
+
+
+@contextlib.contextmanager
+def playing(runs, unit):
+    """A process in the first test of a unit, and a child that says nothing."""
+    case = Case(0, unit.left[0], {}, 0, None, 0.0)
+    reading, reporting = child.pipe()
+    told, control = child.pipe()
+    pid = child.fork()
+    if pid == 0:
+        signal.pause()
+    run = _Run(unit, 1, pid, reading, control, [case], time.monotonic(), False, open=case)
+    run.since = run.launched
+    try:
+        yield run
+    finally:
+        if not run.child_over:
+            runs._child_over(run)
+        os.close(reporting)
+        os.close(told)
 
 
 def use_up_run(runs, unit):
@@ -214,6 +237,26 @@ def test_a_budget_is_scored_where_nobody_is_short(told):
     runs._deadline = time.monotonic()
     runs._latest = runs._deadline + 1000.0
     assert not runs._in_budget() and not runs._in_budget()
+
+
+@pytest.mark.parametrize("what", [RUN, SUITE])
+def test_a_test_that_a_budget_cuts_short_is_judged_by_the_budget(what):
+    runs = make_runs(Told(share=0.6))
+    unit = make_unit(runs, latest=2000.0)
+    first = unit.left[0]
+    for outcome in "NT":
+        if what == RUN:
+            unit.until = time.monotonic()
+        else:
+            runs._deadline = time.monotonic()
+        with playing(runs, unit) as run:
+            runs._check_deadlines(run, time.monotonic())
+            assert run.doubted
+        runs._later.clear()
+        runs._settle()
+        assert runs._ledger.outcome(first.id) == outcome
+        assert unit.stretch == 1.0 and not runs._hangs
+        assert runs._later == ([unit] if outcome == "N" else [])
 
 
 def test_a_budget_is_watched_for_longer_than_a_test():
