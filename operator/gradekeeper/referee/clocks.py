@@ -393,7 +393,7 @@ class Ticker:
             self._ended = not data
             self._held += data
         while len(self._held) >= _RECORD.size:
-            self.ticks.append(Tick(*_RECORD.unpack_from(self._held)))
+            self._add(Tick(*_RECORD.unpack_from(self._held)))
             self._held = self._held[_RECORD.size :]
 
     def _catch_up(self, now: float, patience: float) -> None:
@@ -414,7 +414,13 @@ class Ticker:
         if last < due and not self._ended and self._pid:
             explained = sum(self._own()) - throttled - used
             late = time.monotonic()
-            self.ticks.append(Tick(last, late, 0.0, max(0.0, late - last - pause - explained)))
+            self._add(Tick(last, late, 0.0, max(0.0, late - last - pause - explained)))
+
+    def _add(self, tick: Tick) -> None:
+        """Take in a tick, in place of what was supposed of the same one before it came."""
+        if self.ticks and self.ticks[-1].start == tick.start:
+            self.ticks.pop()
+        self.ticks.append(tick)
 
     def _own(self) -> tuple[float, float]:
         """How long the referee's own cgroup was throttled and worked so far."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gradekeeper.referee.clocks import (
+    PAUSE_SECONDS,
     Finding,
     Sizes,
     Tick,
@@ -314,6 +315,23 @@ def test_a_ticker_that_nobody_lets_run_waits(ticker):
     stopped = time.monotonic()
     time.sleep(2.0)
     assert ticker.find(stopped, time.monotonic(), patience=0.05).finding is Finding.FROZEN
+
+
+def test_one_wait_counts_once(ticker):
+    """Whoever asks meanwhile is told what the ticker has waited so far."""
+    ticker.know(POD)
+    os.kill(ticker.pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    time.sleep(1.0)
+    for _ in range(2):
+        ticker.find(stopped, time.monotonic(), patience=0.05)
+        time.sleep(0.2)
+    os.kill(ticker.pid, signal.SIGCONT)
+    now = time.monotonic()
+    ticker.find(now, now + PAUSE_SECONDS[1], patience=10.0)
+    waits = [tick for tick in ticker.ticks if tick.start <= stopped < tick.end]
+    assert len(waits) == 1 and waits[0].worked > 0
+    assert [tick.start for tick in ticker.ticks[1:]] == [tick.end for tick in ticker.ticks[:-1]]
 
 
 def test_processors_are_short_where_no_tick_comes(ticker):
