@@ -137,6 +137,8 @@ class Unit:
         stretch: how many times its time a test or a start gets: more than once as soon as one was
             excused, for all that is left of the unit.
         budget: the same for its own budget; None until it was excused.
+        drawn: full id -> what an excused test had, which it gets again: nobody gains another draw
+            by hanging.
         strict: full id -> strict plays so far.
     """
 
@@ -148,6 +150,7 @@ class Unit:
     until: float = 0.0
     stretch: float = 1.0
     budget: float | None = None
+    drawn: dict[str, Choice] = field(default_factory=dict)
     strict: dict[str, int] = field(default_factory=dict)
 
 
@@ -280,7 +283,9 @@ class Runs:
     def _launch(self, unit: Unit, *, alone: bool = False) -> None:
         """Start a unit's next process; `alone`: after a sweep, with nothing beside it."""
         number = next(self._next_order)
-        choices = [(test, self._choose(test, unit.draw)) for test in unit.left]
+        choices = [
+            (test, unit.drawn.get(test.id) or self._choose(test, unit.draw)) for test in unit.left
+        ]
         cases = [
             Case(
                 position,
@@ -433,6 +438,8 @@ class Runs:
             run.unit, test, budget or test.id, self._since(run.unit, budget) or run.since, now
         ):
             run.doubted = True
+            case = run.open
+            run.unit.drawn[test.id] = Choice(case.inputs, case.draw, case.expected)
             cause = "whose time it was shows after a sweep"
         else:
             # Repeats that run side by side end at the same test: that is one failure, not two.

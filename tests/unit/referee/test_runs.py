@@ -1,6 +1,7 @@
 """What the runs do with late news from laned, and with times that were used up on a short node."""
 
 import contextlib
+import dataclasses
 import itertools
 import os
 import select
@@ -18,17 +19,21 @@ from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.play import Case
+from gradekeeper.referee.result import TIMED_OUT
 from gradekeeper.referee.runs import RUN, SUITE, Choice, Ledger, Runs, Unit, _Run
 
 
-class KillsOnly:
-    """laned where nothing but `kill` may be asked."""
+class Silent:
+    """laned where processes never say anything, until `kill`."""
 
     def __init__(self):
         self.killed = []
 
     def kill(self, number):
         self.killed.append(number)
+
+    def order(self, order, descriptors):
+        pass
 
 
 class Told(Ticker):
@@ -53,7 +58,7 @@ LIMITS = Limits(900, 600, 20, 8, 2, 64, 64, 64, 8)
 
 def make_runs(ticker):
     return Runs(
-        lane=KillsOnly(),
+        lane=Silent(),
         limits=LIMITS,
         ledger=Ledger({f"g/{name}": 1 for name in NAMES}),
         log=DetailLog(os.open(os.devnull, os.O_WRONLY)),
@@ -257,6 +262,20 @@ def test_a_test_that_a_budget_cuts_short_is_judged_by_the_budget(what):
         assert runs._ledger.outcome(first.id) == outcome
         assert unit.stretch == 1.0 and not runs._hangs
         assert runs._later == ([unit] if outcome == "N" else [])
+
+
+def test_an_excused_test_is_not_drawn_anew():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    unit.left = unit.left[:2]
+    with playing(runs, unit) as run:
+        run.open = dataclasses.replace(run.open, inputs={"amount": "7"}, draw=5)
+        runs._decide(run, TIMED_OUT, "its time was used up")
+    runs._settle()
+    runs._launch(unit)
+    (again,) = runs._active.values()
+    runs._abandon()
+    assert [(case.inputs, case.draw) for case in again.cases] == [({"amount": "7"}, 5), ({}, 0)]
 
 
 def test_a_budget_is_watched_for_longer_than_a_test():
