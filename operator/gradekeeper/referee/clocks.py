@@ -75,7 +75,7 @@ class Tick:
         end: when its work was done.
         worked: processor time that it got.
         waited: by how much it was late, beyond its work, and beyond what the referee's own
-            cgroup explains by throttling or by work of others in it.
+            cgroup explains by throttling, or by work of others in it after the pause.
     """
 
     start: float
@@ -438,13 +438,15 @@ class Ticker:
             pause = _draw(*(WATCH_PAUSE_SECONDS if watching else PAUSE_SECONDS))
             work = WATCH_WORK_SECONDS if watching else WORK_SECONDS
             time.sleep(pause)
+            # What others in the referee's cgroup did during the pause kept it from nothing.
+            _, idle = self._own()
             began = time.thread_time()
             while (worked := time.thread_time() - began) < work:
                 pass
             now = time.monotonic()
-            before = throttled + used
+            before = throttled
             throttled, used = self._own()
-            explained = max(worked, throttled + used - before)
+            explained = throttled - before + max(worked, used - idle)
             waited = max(0.0, now - last - pause - explained)
             try:
                 os.write(writing, _RECORD.pack(last, now, worked, waited))

@@ -334,6 +334,39 @@ def test_one_wait_counts_once(ticker):
     assert [tick.start for tick in ticker.ticks[1:]] == [tick.end for tick in ticker.ticks[:-1]]
 
 
+class BusyPauses(Ticker):
+    """A ticker in whose cgroup others work a lot, but only while it sleeps."""
+
+    used = 0.0
+    asked = 0.0
+
+    def _own(self):
+        now = time.monotonic()
+        if now - self.asked > PAUSE_SECONDS[0] / 2:
+            self.used += 10.0
+        self.asked = now
+        return 0.0, self.used
+
+
+def test_work_of_others_during_a_pause_explains_no_wait():
+    ticker = BusyPauses()
+    ticker.start()
+    try:
+        until = time.monotonic() + 20
+        while not ticker.ticks and time.monotonic() < until:
+            time.sleep(0.005)
+            ticker.read()
+        os.kill(ticker.pid, signal.SIGSTOP)  # early in its pause
+        time.sleep(PAUSE_SECONDS[1] + 0.5)
+        os.kill(ticker.pid, signal.SIGCONT)
+        while len(ticker.ticks) < 2 and time.monotonic() < until:
+            time.sleep(0.005)
+            ticker.read()
+        assert ticker.ticks[1].waited > 0.4
+    finally:
+        ticker.stop()
+
+
 def test_processors_are_short_where_no_tick_comes(ticker):
     os.kill(ticker.pid, signal.SIGSTOP)
     assert ticker.watch(0.1) == 0.0
