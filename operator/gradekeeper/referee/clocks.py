@@ -56,6 +56,8 @@ CALM_SHARE: Final = 0.2
 ENOUGH_SHARE: Final = 0.65
 """Of a processor, without the lane; with less they are short. A right answer should need at most
 60 % of a timeout: a node that gives it two thirds of a processor fails none."""
+STALE_SECONDS: Final = 5.0
+"""What is measured later than so long after a window says too little about it."""
 MARGIN: Final = 1.5
 """Who is run again gets so much more time than what it was short of."""
 MAX_STRETCH: Final = 6.0
@@ -190,7 +192,9 @@ class Judgement:
     hopeless: bool = False
 
 
-def judge_time(window: Window, share: float, stretched: float | None) -> Judgement:
+def judge_time(
+    window: Window, share: float, stretched: float | None, late: float = 0.0
+) -> Judgement:
     """Judge a used-up time. Pure.
 
     Run again on a node that is short, a submission gets the more time: what it then used up in
@@ -200,9 +204,12 @@ def judge_time(window: Window, share: float, stretched: float | None) -> Judgeme
         window: in which it was used up.
         share: what a processor's share was afterwards, with nothing of the lane.
         stretched: by how much the time was stretched already; None if it was not run again yet.
+        late: seconds from the window's end to the measuring of `share`.
     """
     finding = window.finding
-    if finding is Finding.CALM or (finding is Finding.UNCLEAR and share >= ENOUGH_SHARE):
+    # Who is run again is alone, and measured at once.
+    known = late <= STALE_SECONDS or stretched is not None
+    if finding is Finding.CALM or (finding is Finding.UNCLEAR and share >= ENOUGH_SHARE and known):
         return Judgement(excused=False)
     if stretched is None:
         needed = MARGIN / max(share, 0.01)

@@ -482,6 +482,7 @@ class Runs:
             return
         doubts, self._doubts = self._doubts, []
         budgets = any(doubt.what == RUN for doubt in doubts)
+        before = time.monotonic()
         share = self._watch(BUDGET_WATCH_SECONDS if budgets else WATCH_SECONDS)
         for doubt in doubts:
             unit = doubt.unit
@@ -495,7 +496,7 @@ class Runs:
                 judgement = self._judge_budget(doubt.window, share, unit.budget)
             else:
                 stretched = unit.stretch if unit.stretch > 1.0 else None
-                judgement = judge_time(doubt.window, share, stretched)
+                judgement = judge_time(doubt.window, share, stretched, before - doubt.until)
             seconds = doubt.until - doubt.since
             self._log_judgement(doubt.what, seconds, doubt.window, share, judgement, unit.repeat)
             if judgement.hopeless:

@@ -165,6 +165,20 @@ def test_a_used_up_time_is_judged(finding, share, stretched, excused, stretch, h
     assert judgement.stretch == pytest.approx(stretch)
 
 
+@pytest.mark.parametrize(
+    ("finding", "share", "stretched", "late", "excused"),
+    [
+        (Finding.UNCLEAR, 0.9, None, 4.0, False),
+        (Finding.UNCLEAR, 0.9, None, 6.0, True),
+        (Finding.UNCLEAR, 0.9, 1.7, 6.0, False),
+        (Finding.CALM, 0.9, None, 6.0, False),
+    ],
+    ids=["at once", "late", "late but run again", "late but calm"],
+)
+def test_what_is_measured_late_says_nothing(finding, share, stretched, late, excused):
+    assert judge_time(Window(finding), share, stretched, late).excused is excused
+
+
 RECORDED = {
     case["name"]: case for case in json.loads((Path(__file__).parent / "recorded.json").read_text())
 }

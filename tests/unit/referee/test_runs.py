@@ -264,6 +264,19 @@ def test_a_test_that_a_budget_cuts_short_is_judged_by_the_budget(what):
         assert runs._later == ([unit] if outcome == "N" else [])
 
 
+def test_a_hang_that_is_measured_late_is_run_again_once():
+    """Another unit ran on meanwhile: the node may have been short, and is not any more."""
+    runs = make_runs(Told(share=0.9))
+    unit = make_unit(runs)
+    first, second = unit.left[:2]
+    hang(runs, unit, first, ago=60.0)
+    assert runs._later == [unit] and first in unit.left
+    hang(runs, unit, first)
+    assert runs._ledger.outcome(first.id) == "T"
+    hang(runs, unit, second, ago=60.0)
+    assert runs._ledger.outcome(second.id) == "T"
+
+
 def test_an_excused_test_is_not_drawn_anew():
     runs = make_runs(Told(share=0.3))
     unit = make_unit(runs)
