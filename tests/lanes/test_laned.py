@@ -515,13 +515,18 @@ def test_large_trees_are_wiped(lane: Lane, kind: str, count: int) -> None:
     assert listing(lane, SCRATCH) == []
 
 
-def test_a_tree_that_takes_too_long_ends_the_lane(lane_folder: Path, tmp_path: Path) -> None:
-    """Rather than hand what is left to the next run. Built with no time at all to wipe."""
+def impatient_lane(lane_folder: Path, tmp_path: Path, bound: str) -> Lane:
+    """A laned that is built with one of its bounds at 0."""
     sources = Path(__file__).parent.parent.parent / "lanes"
-    build = ["make", "-C", str(sources), f"OUT={tmp_path}", "CFLAGS=-O1 -DWIPE_CPU_SECONDS=0"]
+    build = ["make", "-C", str(sources), f"OUT={tmp_path}", f"CFLAGS=-O1 -D{bound}=0"]
     subprocess.run([*build, f"{tmp_path}/laned"], check=True, timeout=60, stdout=subprocess.DEVNULL)
     shutil.copy(tmp_path / "laned", lane_folder / "laned-impatient")
-    lane = start_lane(lane_folder, program="laned-impatient")
+    return start_lane(lane_folder, program="laned-impatient")
+
+
+def test_a_tree_that_takes_too_long_ends_the_lane(lane_folder: Path, tmp_path: Path) -> None:
+    """Rather than hand what is left to the next run. Built with no time at all to wipe."""
+    lane = impatient_lane(lane_folder, tmp_path, "WIPE_CPU_SECONDS")
     try:
         lane.run(["/bin/true"])
         assert lane.sweep() == 0
@@ -530,6 +535,21 @@ def test_a_tree_that_takes_too_long_ends_the_lane(lane_folder: Path, tmp_path: P
         with pytest.raises(LaneEnded):
             lane.wait_for("swept")
         assert lane.ended() == UNABLE
+    finally:
+        lane.close()
+
+
+def test_processes_that_do_not_die_end_the_lane(lane_folder: Path, tmp_path: Path) -> None:
+    """Not by a clock, which a frozen node lets run. Built to look once: too seldom for so many."""
+    lane = impatient_lane(lane_folder, tmp_path, "REAP_LOOKS")
+    try:
+        _, stdin, out, err = lane.spawn([HOSTILE, "bomb"], nproc=100)
+        read_until(out, b"EAGAIN\n")
+        lane.send("sweep")
+        with pytest.raises(LaneEnded):
+            lane.wait_for("swept")
+        assert lane.ended() == UNABLE
+        close_all(stdin, out, err)
     finally:
         lane.close()
 

@@ -23,6 +23,7 @@ ONE_AT_A_TIME = [
 ALL_AT_ONCE = ["none", "slow", "hops"]
 NEVER = [
     "spinning", "napping", "waiting", "sleeping", "timed", "permits", "scheduled", "disguised",
+    "joined", "delayed", "ending",
 ]  # fmt: skip
 
 

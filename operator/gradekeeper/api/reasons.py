@@ -127,8 +127,8 @@ class Reason(StrEnum):
     NODE_OVERLOADED = (
         "NodeOverloaded",
         Decision.UNJUDGED,
-        "The node stalled while a test's time ran, twice, so no timeout can be held against "
-        "the submission.",
+        "The node was too slow while a test, a start, the build, a budget or the lane's keeper "
+        "used up its time, so that this cannot be held against the submission.",
     )
     REFEREE_FAILED = (
         "RefereeFailed",

@@ -127,8 +127,8 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
         f"Look at the node's health. {_DROP}",
     ),
     Reason.NODE_OVERLOADED: Advice(
-        "A test's time ran out while the node did not give the referee itself the time it was due,"
-        " and the same again when the test was repeated. Such a timeout proves nothing.",
+        "A time ran out while the node gave too little of a processor, and again when there was"
+        " more of it; or laned was silent while the node was frozen. That proves nothing.",
         "Reserve CPU: keep `grading.cpuRequestPercent` at 100, and leave room for the system."
         f" {_DROP}",
     ),
@@ -160,8 +160,8 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
         "From the Pod's start to its end more time passed than `attemptDeadlineSeconds`. A"
         " submission's own time ends earlier, inside the Pod, and is scored; so the platform was"
         " slow, or the deadline is shorter than the suite's limits.",
-        "Set attemptDeadlineSeconds above the suite's suiteTimeoutSeconds, with time for images to"
-        f" be pulled. {_DROP}",
+        "Set attemptDeadlineSeconds above 1.75 times the suite's suiteTimeoutSeconds, to which it"
+        f" may be extended on a slow node, with time for images to be pulled. {_DROP}",
     ),
     Reason.QUOTA_EXCEEDED: Advice(
         "The ResourceQuota of the grading namespace has no room for one more Pod.",

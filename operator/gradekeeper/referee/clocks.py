@@ -37,6 +37,9 @@ WATCH_WORK_SECONDS: Final = 0.014
 """While nothing of the lane runs: what a referee of 200m can give, and long enough to be little
 disturbed by who makes way at once."""
 WATCH_SECONDS: Final = 2.0
+BUDGET_WATCH_SECONDS: Final = 8.0
+"""For the budget of a run or a suite, on which more depends: one calm or busy moment must not
+decide."""
 
 FROZEN_SECONDS: Final = 1.0
 """One wait that is longer is the node's: a lane within a quota makes way every 100 ms."""
@@ -53,6 +56,8 @@ CALM_SHARE: Final = 0.2
 ENOUGH_SHARE: Final = 0.65
 """Of a processor, without the lane; with less they are short. A right answer should need at most
 60 % of a timeout: a node that gives it two thirds of a processor fails none."""
+STALE_SECONDS: Final = 5.0
+"""What is measured later than so long after a window says too little about it."""
 MARGIN: Final = 1.5
 """Who is run again gets so much more time than what it was short of."""
 MAX_STRETCH: Final = 6.0
@@ -72,7 +77,7 @@ class Tick:
         end: when its work was done.
         worked: processor time that it got.
         waited: by how much it was late, beyond its work, and beyond what the referee's own
-            cgroup explains by throttling or by work of others in it.
+            cgroup explains by throttling, or by work of others in it after the pause.
     """
 
     start: float
@@ -107,13 +112,28 @@ class Finding(enum.Enum):
 
     CALM = "calm"
     """Nobody was short of them: a time that was used up then is the submission's."""
+    FROZEN = "frozen"
+    """Others than the lane: for a while nobody ran at all, whatever time there was besides."""
     NODE = "node"
-    """Others than the lane."""
+    """Others than the lane: they left less than it can have taken."""
     UNCLEAR = "unclear"
     """The lane or others: look again when nothing of the lane runs."""
 
 
-def read_window(ticks: Iterable[Tick], start: float, end: float, sizes: Sizes) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What was seen of a window.
+
+    Attributes:
+        finding: who took the processors.
+        rate: share of a processor that there was on average, beside the lane; 0 to 1.
+    """
+
+    finding: Finding
+    rate: float = 1.0
+
+
+def read_window(ticks: Iterable[Tick], start: float, end: float, sizes: Sizes) -> Window:
     """Tell who took the processors between `start` and `end`. Pure.
 
     Args:
@@ -137,10 +157,14 @@ def read_window(ticks: Iterable[Tick], start: float, end: float, sizes: Sizes) -
             frozen += min(inside, tick.waited)
         beyond += inside * max(0.0, 1.0 - tick.rate / promised)
     if frozen >= max(EXCUSED_SECONDS, FROZEN_SHARE * (end - start)):
-        return Finding.NODE
-    if beyond - seen * share >= max(EXCUSED_SECONDS, EXCUSED_SHARE * (end - start)):
-        return Finding.NODE
-    return Finding.UNCLEAR if lost >= max(EXCUSED_SECONDS, CALM_SHARE * seen) else Finding.CALM
+        finding = Finding.FROZEN
+    elif beyond - seen * share >= max(EXCUSED_SECONDS, EXCUSED_SHARE * (end - start)):
+        finding = Finding.NODE
+    elif lost >= max(EXCUSED_SECONDS, CALM_SHARE * seen):
+        finding = Finding.UNCLEAR
+    else:
+        finding = Finding.CALM
+    return Window(finding, 1.0 - lost / seen if seen else 1.0)
 
 
 def read_share(ticks: Iterable[Tick], start: float) -> float:
@@ -168,23 +192,32 @@ class Judgement:
     hopeless: bool = False
 
 
-def judge_time(finding: Finding, share: float, stretched: float | None) -> Judgement:
+def judge_time(
+    window: Window, share: float, stretched: float | None, late: float = 0.0
+) -> Judgement:
     """Judge a used-up time. Pure.
 
     Run again on a node that is short, a submission gets the more time: what it then used up in
     vain was enough, and is scored; so nobody gains by hanging where others are busy.
 
     Args:
-        finding: of the window.
+        window: in which it was used up.
         share: what a processor's share was afterwards, with nothing of the lane.
         stretched: by how much the time was stretched already; None if it was not run again yet.
+        late: seconds from the window's end to the measuring of `share`.
     """
-    if finding is Finding.CALM or (finding is not Finding.NODE and share >= ENOUGH_SHARE):
+    finding = window.finding
+    # Who is run again is alone, and measured at once.
+    known = late <= STALE_SECONDS or stretched is not None
+    if finding is Finding.CALM or (finding is Finding.UNCLEAR and share >= ENOUGH_SHARE and known):
         return Judgement(excused=False)
     if stretched is None:
         needed = MARGIN / max(share, 0.01)
         return Judgement(excused=True, stretch=needed if needed <= MAX_STRETCH else MARGIN)
-    if finding is not Finding.NODE and stretched * share >= 1.0:
+    if finding is not Finding.UNCLEAR:
+        # That the node is idle now says nothing of what it left then.
+        share = min(share, window.rate)
+    if finding is not Finding.FROZEN and stretched * share >= 1.0:
         return Judgement(excused=False)
     return Judgement(excused=True, hopeless=True)
 
@@ -339,7 +372,7 @@ class Ticker:
             os.close(self._reading)
             self._pid = 0
 
-    def find(self, start: float, end: float, patience: float = 2.0) -> Finding:
+    def find(self, start: float, end: float, patience: float = 2.0) -> Window:
         """Tell who took the processors between two moments of the past; see `read_window`."""
         self._catch_up(end, patience)
         return read_window(self.ticks, start, end, self._sizes)
@@ -367,7 +400,7 @@ class Ticker:
             self._ended = not data
             self._held += data
         while len(self._held) >= _RECORD.size:
-            self.ticks.append(Tick(*_RECORD.unpack_from(self._held)))
+            self._add(Tick(*_RECORD.unpack_from(self._held)))
             self._held = self._held[_RECORD.size :]
 
     def _catch_up(self, now: float, patience: float) -> None:
@@ -388,7 +421,13 @@ class Ticker:
         if last < due and not self._ended and self._pid:
             explained = sum(self._own()) - throttled - used
             late = time.monotonic()
-            self.ticks.append(Tick(last, late, 0.0, max(0.0, late - last - pause - explained)))
+            self._add(Tick(last, late, 0.0, max(0.0, late - last - pause - explained)))
+
+    def _add(self, tick: Tick) -> None:
+        """Take in a tick, in place of what was supposed of the same one before it came."""
+        if self.ticks and self.ticks[-1].start == tick.start:
+            self.ticks.pop()
+        self.ticks.append(tick)
 
     def _own(self) -> tuple[float, float]:
         """How long the referee's own cgroup was throttled and worked so far."""
@@ -406,13 +445,15 @@ class Ticker:
             pause = _draw(*(WATCH_PAUSE_SECONDS if watching else PAUSE_SECONDS))
             work = WATCH_WORK_SECONDS if watching else WORK_SECONDS
             time.sleep(pause)
+            # What others in the referee's cgroup did during the pause kept it from nothing.
+            _, idle = self._own()
             began = time.thread_time()
             while (worked := time.thread_time() - began) < work:
                 pass
             now = time.monotonic()
-            before = throttled + used
+            before = throttled
             throttled, used = self._own()
-            explained = max(worked, throttled + used - before)
+            explained = throttled - before + max(worked, used - idle)
             waited = max(0.0, now - last - pause - explained)
             try:
                 os.write(writing, _RECORD.pack(last, now, worked, waited))

@@ -65,6 +65,9 @@ INTAKE_SECONDS: Final = 60.0
 INTAKE_CPU_SECONDS: Final = 8
 """Reached before `INTAKE_SECONDS` even on the fifth of a processor that a referee may have: an
 archive that takes too long to unpack is refused, it does not make the referee fail."""
+LATEST_SHARE: Final = 1.75
+"""What a node took is given back to a suite's budget until it has become so much longer: 900 s end
+well before the 1,800 s that an attempt may last."""
 BUILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=60, file_mib=32)
 
 
@@ -355,22 +358,25 @@ class _Grading:
     def _judge(
         self, suite: Suite, lane: Lane, recording: "_Recording | None", files: int
     ) -> tuple[str, str, str]:
-        deadline = time.monotonic() + suite.limits.suite_timeout_seconds
+        began = time.monotonic()
+        deadline = began + suite.limits.suite_timeout_seconds
+        latest = began + LATEST_SHARE * suite.limits.suite_timeout_seconds
         try:
             try:
                 if files == 0:
                     raise _Built("The submission has no sources.")
-                deadline += self._build(suite, lane, deadline)
+                deadline = min(latest, deadline + self._build(suite, lane, deadline, latest))
             finally:
                 self._mark("compile")
-            self._run(suite, lane, recording, deadline)
+            self._run(suite, lane, recording, deadline, latest)
         except _Built as decided:
             return GRADED, DOES_NOT_COMPILE, str(decided)
         except LaneGone as gone:
             self._log.event("lane_lost", cause=str(gone))
             now = time.monotonic()
             # There is no sweep without laned: only what cannot have been the lane counts.
-            if gone.silent and self._ticker.find(now - gone.silent, now) is Finding.NODE:
+            window = self._ticker.find(now - gone.silent, now)
+            if gone.silent and window.finding in (Finding.FROZEN, Finding.NODE):
                 raise Unjudgeable(
                     NODE_OVERLOADED, "The node was too slow to judge the lane's silence."
                 ) from None
@@ -385,7 +391,7 @@ class _Grading:
             suite.limits, heap_mib=heap_mib, user_namespace=bool(facts.get("userNamespace"))
         )
 
-    def _build(self, suite: Suite, lane: Lane, deadline: float) -> float:
+    def _build(self, suite: Suite, lane: Lane, deadline: float, latest: float) -> float:
         """Compile; again, once, if the node was too slow.
 
         Returns:
@@ -401,7 +407,7 @@ class _Grading:
         while True:
             began = time.monotonic()
             seconds = suite.build.timeout_seconds * (stretched or 1.0)
-            until = min(deadline + taken, began + seconds)
+            until = min(deadline + taken, began + seconds, latest)
             kind, number, text = self._build_once(suite, lane, until)
             ended = time.monotonic()
             lane.sweep()
@@ -409,14 +415,14 @@ class _Grading:
             if kind == report.BUILT:
                 return taken
             if ended >= until:
-                finding = self._ticker.find(began, ended)
-                share = 1.0 if finding is Finding.CALM else self._ticker.watch()
-                judgement = judge_time(finding, share, stretched)
+                window = self._ticker.find(began, ended)
+                share = 1.0 if window.finding is Finding.CALM else self._ticker.watch()
+                judgement = judge_time(window, share, stretched)
                 self._log.event(
                     "timeout",
                     what="build",
                     seconds=round(ended - began, 3),
-                    finding=finding.value,
+                    finding=window.finding.value,
                     share=round(share, 3),
                     excused=judgement.excused,
                     stretch=round(judgement.stretch, 2),
@@ -544,7 +550,12 @@ class _Grading:
             os._exit(status)
 
     def _run(
-        self, suite: Suite, lane: Lane, recording: "_Recording | None", deadline: float
+        self,
+        suite: Suite,
+        lane: Lane,
+        recording: "_Recording | None",
+        deadline: float,
+        latest: float,
     ) -> None:
         state = self._state
         assert state.ledger is not None
@@ -573,7 +584,7 @@ class _Grading:
             detail=self._detail,
             judging=recording is None,
         )
-        runs.run(_units(suite, recording), deadline)
+        runs.run(_units(suite, recording), deadline, latest)
 
     def _choose(
         self, suite: Suite, recording: "_Recording | None", test: Test, draw: int | None

@@ -23,7 +23,7 @@ SEND_SECONDS: Final = 10.0
 KILL_SECONDS: Final = 20.0
 """From `kill` to `exit`."""
 SWEEP_SECONDS: Final = 60.0
-"""From `sweep` to `swept`; laned itself may take half of it to reap and to wipe."""
+"""From `sweep` to `swept`; laned itself may take most of it to reap and to wipe."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,15 @@ from typing import Final
 from gradekeeper.referee import child, report
 from gradekeeper.referee.bundle import Group, Limits, Test
 from gradekeeper.referee.channel import EXITED, Channel
-from gradekeeper.referee.clocks import Finding, Judgement, Ticker, judge_time
+from gradekeeper.referee.clocks import (
+    BUDGET_WATCH_SECONDS,
+    WATCH_SECONDS,
+    Finding,
+    Judgement,
+    Ticker,
+    Window,
+    judge_time,
+)
 from gradekeeper.referee.errors import LaneGone, Unjudgeable
 from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
@@ -47,6 +55,7 @@ MAX_STRICT: Final = 6
 """Strict plays of one test until one of them proves something."""
 START: Final = "start"
 RUN: Final = "run"
+SUITE: Final = "suite"
 CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
 
 
@@ -99,11 +108,11 @@ class Doubt:
 
     Attributes:
         unit: whose process it was.
-        test: whose time it was; None: that of a start (`START`) or of the whole run (`RUN`).
-        what: the test's id, `START` or `RUN`.
+        test: what ran when it was used up; None: nothing yet, or nothing any more.
+        what: whose time it was: the test's id, `START`, `RUN` or `SUITE`.
         since: monotonic seconds.
         until: monotonic seconds.
-        finding: of the ticker.
+        window: what the ticker saw of it.
     """
 
     unit: "Unit"
@@ -111,12 +120,27 @@ class Doubt:
     what: str
     since: float
     until: float
-    finding: Finding
+    window: Window
 
 
 @dataclass(slots=True)
 class Unit:
-    """One group in one repeat, with what is left of it."""
+    """One group in one repeat, with what is left of it.
+
+    Attributes:
+        group: whose tests.
+        repeat: from 0.
+        left: tests that have no outcome yet.
+        draw: the one to record; None when judging.
+        since: start of its first process, monotonic seconds.
+        until: end of its own budget, monotonic seconds; the suite's may end before.
+        stretch: how many times its time a test or a start gets: more than once as soon as one was
+            excused, for all that is left of the unit.
+        budget: the same for its own budget; None until it was excused.
+        drawn: full id -> what an excused test had, which it gets again: nobody gains another draw
+            by hanging.
+        strict: full id -> strict plays so far.
+    """
 
     group: Group
     repeat: int
@@ -124,8 +148,9 @@ class Unit:
     draw: int | None = None
     since: float = 0.0
     until: float = 0.0
-    excused: dict[str, float] = field(default_factory=dict)
     stretch: float = 1.0
+    budget: float | None = None
+    drawn: dict[str, Choice] = field(default_factory=dict)
     strict: dict[str, int] = field(default_factory=dict)
 
 
@@ -190,29 +215,32 @@ class Runs:
         self._later: list[Unit] = []
         self._doubts: list[Doubt] = []
         self._started = time.monotonic()
-        self._deadline = self._started
+        self._deadline = self._latest = self._started
+        self._budget: float | None = None
+        self._over = False
+        self._hangs = False
 
-    def run(self, units: Sequence[Unit], deadline: float) -> None:
+    def run(self, units: Sequence[Unit], deadline: float, latest: float) -> None:
         """Run all units in order.
 
         Args:
             units: in the order in which they should spend the budget.
             deadline: of the suite's budget, monotonic seconds.
+            latest: the same, whatever is given back for what the node took.
 
         Raises:
             LaneGone: finished outcomes are in the ledger.
             Unjudgeable: `NodeOverloaded`.
         """
         queue = list(units)
-        self._deadline = deadline
+        self._deadline, self._latest = deadline, latest
         try:
             while queue:
                 batch = [unit for unit in queue[: self._limits.parallel] if self._shrink(unit)]
                 del queue[: self._limits.parallel]
                 if not batch:
                     continue
-                if time.monotonic() >= self._deadline:
-                    self._out_of_budget()
+                if not self._in_budget():
                     return
                 self._batch(batch)
                 self._lane.sweep()
@@ -231,7 +259,7 @@ class Runs:
     def _batch(self, units: Sequence[Unit]) -> None:
         for unit in units:
             unit.since = time.monotonic()
-            unit.until = min(self._deadline, unit.since + self._limits.run_timeout_seconds)
+            unit.until = unit.since + self._limits.run_timeout_seconds
             self._launch(unit, alone=len(units) == 1)
         while self._active or self._later or self._doubts:
             if not self._active:
@@ -239,7 +267,8 @@ class Runs:
                 # take its time: a hang would cost more than its own test.
                 self._lane.sweep()
                 self._settle()
-                if not self._later:
+                if not (self._later and self._in_budget()):
+                    self._later.clear()
                     return
                 self._launch(self._later.pop(0), alone=True)
             self._wait()
@@ -254,7 +283,9 @@ class Runs:
     def _launch(self, unit: Unit, *, alone: bool = False) -> None:
         """Start a unit's next process; `alone`: after a sweep, with nothing beside it."""
         number = next(self._next_order)
-        choices = [(test, self._choose(test, unit.draw)) for test in unit.left]
+        choices = [
+            (test, unit.drawn.get(test.id) or self._choose(test, unit.draw)) for test in unit.left
+        ]
         cases = [
             Case(
                 position,
@@ -390,7 +421,10 @@ class Runs:
         run.unit.strict[test.id] = run.unit.strict.get(test.id, 0) + 1
         return False
 
-    def _decide(self, run: _Run, outcome: str, cause: str, span: float = 0.0) -> None:
+    def _decide(
+        self, run: _Run, outcome: str, cause: str, span: float = 0.0, budget: str | None = None
+    ) -> None:
+        """Note the outcome of the open test; `budget`: the one that was used up, not its time."""
         assert run.open is not None
         test = run.open.test
         now = time.monotonic()
@@ -400,8 +434,12 @@ class Runs:
         if not proven:
             cause = "to be played strictly"
             run.rerun = True
-        elif outcome == TIMED_OUT and self._doubt(run.unit, test, test.id, run.since, now):
+        elif outcome == TIMED_OUT and self._doubt(
+            run.unit, test, budget or test.id, self._since(run.unit, budget) or run.since, now
+        ):
             run.doubted = True
+            case = run.open
+            run.unit.drawn[test.id] = Choice(case.inputs, case.draw, case.expected)
             cause = "whose time it was shows after a sweep"
         else:
             # Repeats that run side by side end at the same test: that is one failure, not two.
@@ -423,69 +461,121 @@ class Runs:
         )
         run.open = None
 
+    def _since(self, unit: Unit, budget: str | None) -> float | None:
+        return {SUITE: self._started, RUN: unit.since}.get(budget or "")
+
     def _doubt(self, unit: Unit, test: Test | None, what: str, since: float, now: float) -> bool:
         """Whether it shows after a sweep only whose time was used up; the unit rests until then."""
-        finding = self._ticker.find(since, now)
-        if finding is Finding.CALM:
+        window = self._ticker.find(since, now)
+        if window.finding is Finding.CALM:
             return False
-        self._doubts.append(Doubt(unit, test, what, since, now, finding))
+        self._doubts.append(Doubt(unit, test, what, since, now, window))
         return True
 
     def _settle(self) -> None:
         """Judge the used-up times in doubt, when nothing of the lane runs: after a sweep.
 
         Raises:
-            Unjudgeable: `NodeOverloaded` if one was run again before, or cannot be.
+            Unjudgeable: `NodeOverloaded` if one was excused before.
         """
         if not self._doubts:
             return
-        before = time.monotonic()
-        share = self._ticker.watch()
-        self._deadline += time.monotonic() - before
         doubts, self._doubts = self._doubts, []
+        budgets = any(doubt.what == RUN for doubt in doubts)
+        before = time.monotonic()
+        share = self._watch(BUDGET_WATCH_SECONDS if budgets else WATCH_SECONDS)
         for doubt in doubts:
-            judgement = judge_time(doubt.finding, share, doubt.unit.excused.get(doubt.what))
-            self._log.event(
-                "timeout",
-                what=doubt.what,
-                repeat=doubt.unit.repeat,
-                seconds=round(doubt.until - doubt.since, 3),
-                finding=doubt.finding.value,
-                share=round(share, 3),
-                excused=judgement.excused,
-                stretch=round(judgement.stretch, 2),
-            )
+            unit = doubt.unit
+            if doubt.what == SUITE:
+                if self._in_budget():
+                    self._later.append(unit)
+                else:
+                    self._score(doubt)
+                continue
+            if doubt.what == RUN:
+                judgement = self._judge_budget(doubt.window, share, unit.budget)
+            else:
+                stretched = unit.stretch if unit.stretch > 1.0 else None
+                judgement = judge_time(doubt.window, share, stretched, before - doubt.until)
+            seconds = doubt.until - doubt.since
+            self._log_judgement(doubt.what, seconds, doubt.window, share, judgement, unit.repeat)
+            if judgement.hopeless:
+                raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
             if self._excuse(doubt, judgement) if judgement.excused else self._score(doubt):
                 self._later.append(doubt.unit)
 
-    def _excuse(self, doubt: Doubt, judgement: Judgement) -> bool:
-        """Run again, once: the node and not the submission was slow.
+    def _watch(self, seconds: float) -> float:
+        """Measure the share that there is without the lane, at the node's expense."""
+        before = time.monotonic()
+        share = self._ticker.watch(seconds)
+        self._give(time.monotonic() - before)
+        return share
 
-        Raises:
-            Unjudgeable: `NodeOverloaded` if it was run again before; a budget cannot be.
-        """
+    def _judge_budget(self, window: Window, share: float, stretched: float | None) -> Judgement:
+        """Judge a run's or the suite's budget: who hangs with time enough has used it up so."""
+        if self._hangs:
+            return Judgement(excused=False)
+        return judge_time(window, share, stretched)
+
+    def _log_judgement(
+        self,
+        what: str,
+        seconds: float,
+        window: Window,
+        share: float,
+        judgement: Judgement,
+        repeat: int | None = None,
+    ) -> None:
+        self._log.event(
+            "timeout",
+            what=what,
+            repeat=repeat,
+            seconds=round(seconds, 3),
+            finding=window.finding.value,
+            share=round(share, 3),
+            excused=judgement.excused,
+            stretch=round(judgement.stretch, 2),
+        )
+
+    def _excuse(self, doubt: Doubt, judgement: Judgement) -> bool:
+        """Give more time, once: the node and not the submission was slow."""
         unit = doubt.unit
-        if judgement.hopeless or doubt.what == RUN:
-            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
-        unit.excused[doubt.what] = unit.stretch = judgement.stretch
-        # What the node took is spent by nobody: neither what it took nor what it will.
-        again = (doubt.until - doubt.since) * judgement.stretch
-        self._deadline += again
         left = max(0.0, unit.until - doubt.until)
-        unit.until = min(self._deadline, time.monotonic() + left + again)
-        return self._shrink(unit)
+        unit.until = time.monotonic() + left
+        goes_on = self._shrink(unit)
+        if doubt.what == RUN:
+            seconds = self._limits.run_timeout_seconds
+            given = self._give((judgement.stretch - 1.0) * seconds)
+            unit.budget = 1.0 + given / seconds
+            unit.until += given
+        elif doubt.test is None or doubt.test in unit.left:
+            # What the node took is spent by nobody: neither what it took nor what it will.
+            unit.stretch = judgement.stretch
+            unit.until += self._give((doubt.until - doubt.since) * judgement.stretch)
+        return goes_on
+
+    def _give(self, seconds: float) -> float:
+        """Give back to the suite's budget what the node took; returns how much of it.
+
+        No more than until the latest end: an attempt has a deadline, and one that ends by it has
+        no outcomes at all.
+        """
+        given = max(0.0, min(seconds, self._latest - self._deadline))
+        self._deadline += given
+        return given
 
     def _score(self, doubt: Doubt) -> bool:
         """Hold a used-up time against the submission; whether its unit goes on."""
         unit, test = doubt.unit, doubt.test
         again = False
+        self._hangs = self._hangs or (doubt.what not in (RUN, SUITE) and unit.stretch > 1.0)
         if test is not None:
             again = self._ledger.has_failed(test.id)
             if not (test.holds and unit.group.name in self._tampered):
                 self._ledger.enter(test.id, TIMED_OUT)
             unit.left.remove(test)
         left = max(0.0, unit.until - doubt.until)
-        unit.until = min(self._deadline, time.monotonic() + left)
+        unit.until = time.monotonic() + left
         return (
             self._shrink(unit) and doubt.what != RUN and left > 0 and (again or self._restart(unit))
         )
@@ -519,8 +609,9 @@ class Runs:
             raise LaneGone("laned did not end a process", KILL_SECONDS)
         if run.child_over:
             return
-        cause = ""
-        if now >= run.unit.until:
+        cause, budget = "", None
+        if now >= min(self._deadline, run.unit.until):
+            budget = SUITE if now >= self._deadline else RUN
             cause = "the run's time was used up"
         elif run.open is not None:
             # The child adds the time for which it keeps calls to its own deadline.
@@ -534,7 +625,7 @@ class Runs:
             cause = "it did not start"
         if cause:
             if run.open is not None:
-                self._decide(run, TIMED_OUT, cause)
+                self._decide(run, TIMED_OUT, cause, budget=budget)
             os.kill(run.pid, 9)
             self._child_over(run)
 
@@ -545,10 +636,12 @@ class Runs:
         if run.doubted or not self._shrink(unit):
             return
         now = time.monotonic()
+        if now >= self._deadline:
+            self._later.append(unit)  # if the node was short, there is more of the budget
+            return
         if now >= unit.until:
-            since = self._started if now >= self._deadline else unit.since
-            self._log.event("budget_used_up", seconds=round(now - since, 3))
-            self._doubt(unit, None, RUN, since, now)
+            self._log.event("budget_used_up", seconds=round(now - unit.since, 3))
+            self._doubt(unit, None, RUN, unit.since, now)
             return
         late = not run.progressed and now - run.launched >= START_SECONDS
         if late and self._doubt(unit, None, START, run.launched, now):
@@ -577,16 +670,30 @@ class Runs:
 
     # -- the end ----------------------------------------------------------------------------
 
-    def _out_of_budget(self) -> None:
-        """The suite's budget is used up, and the lane was swept: what is left did not run.
+    def _in_budget(self) -> bool:
+        """Whether the suite's budget lets more run; to be asked after a sweep.
+
+        Extended, once, if the node was short; what is left when it is used up did not run.
 
         Raises:
-            Unjudgeable: `NodeOverloaded`; a budget cannot be given again.
+            Unjudgeable: `NodeOverloaded` if even so there was not enough.
         """
-        self._log.event("budget_used_up", seconds=round(self._deadline - self._started, 3))
-        finding = self._ticker.find(self._started, self._deadline)
-        if finding is not Finding.CALM and judge_time(finding, self._ticker.watch(), None).excused:
-            raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a used-up budget.")
+        while not self._over and time.monotonic() >= self._deadline:
+            used = self._deadline - self._started
+            self._log.event("budget_used_up", seconds=round(used, 3))
+            window = self._ticker.find(self._started, self._deadline)
+            calm = window.finding is Finding.CALM
+            share = 1.0 if calm else self._watch(BUDGET_WATCH_SECONDS)
+            judgement = self._judge_budget(window, share, self._budget)
+            self._log_judgement(SUITE, used, window, share, judgement)
+            if judgement.hopeless:
+                raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a budget.")
+            if judgement.excused:
+                seconds = self._limits.suite_timeout_seconds
+                given = self._give((judgement.stretch - 1.0) * seconds)
+                self._budget = 1.0 + given / seconds
+            self._over = not judgement.excused
+        return not self._over
 
     def _abandon(self) -> None:
         """Leave no child behind, whatever ended the runs; what was finished stands."""

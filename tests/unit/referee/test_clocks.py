@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from gradekeeper.referee.clocks import (
+    PAUSE_SECONDS,
     Finding,
     Sizes,
     Tick,
     Ticker,
+    Window,
     cgroup_files,
     judge_time,
     parse_cpu,
@@ -56,11 +58,11 @@ def steady(rate, start=START, end=END, every=0.5):
         (steady(0.02), LOCAL, Finding.UNCLEAR),
         (steady(0.02, 80, 100), POD, Finding.CALM),
         (steady(0.02, 110, 120), POD, Finding.CALM),
-        ([*steady(1.0, 100, 107), Tick(107, 110, 0.008, 2.5)], POD, Finding.NODE),
+        ([*steady(1.0, 100, 107), Tick(107, 110, 0.008, 2.5)], POD, Finding.FROZEN),
         ([*steady(1.0, 100, 107), Tick(107, 110, 0.008, 2.5)], LOCAL, Finding.UNCLEAR),
-        ([*steady(1.0, 100, 103), Tick(103, 110, 0.008, 6.5)], LOCAL, Finding.NODE),
+        ([*steady(1.0, 100, 103), Tick(103, 110, 0.008, 6.5)], LOCAL, Finding.FROZEN),
         ([*steady(1.0, 100, 108.5), Tick(108.5, 110, 0.008, 1.3)], POD, Finding.CALM),
-        ([Tick(90, 103.0, 0.008, 10)], POD, Finding.NODE),
+        ([Tick(90, 103.0, 0.008, 10)], POD, Finding.FROZEN),
         ([Tick(90, 100.4, 0.008, 10)], POD, Finding.CALM),
     ],
     ids=[
@@ -86,12 +88,18 @@ def steady(rate, start=START, end=END, every=0.5):
     ],
 )
 def test_a_window_is_read(ticks, sizes, finding):
-    assert read_window(ticks, START, END, sizes) is finding
+    assert read_window(ticks, START, END, sizes).finding is finding
+
+
+def test_a_window_tells_what_there_was_on_average():
+    ticks = [*steady(0.2, 90, 100), *steady(0.2, 100, 105), *steady(1.0, 105, 110)]
+    assert read_window(ticks, START, END, POD).rate == pytest.approx(0.6)
+    assert read_window([], START, END, POD).rate == 1.0
 
 
 def test_a_hiccup_does_not_excuse_a_short_timeout():
-    assert read_window([Tick(99.9, 100.4, 0.008, 5.0)], 100, 101, POD) is Finding.CALM
-    assert read_window([Tick(99.9, 100.5, 0.008, 5.0)], 100, 101, POD) is Finding.NODE
+    assert read_window([Tick(99.9, 100.4, 0.008, 5.0)], 100, 101, POD).finding is Finding.CALM
+    assert read_window([Tick(99.9, 100.5, 0.008, 5.0)], 100, 101, POD).finding is Finding.FROZEN
 
 
 @pytest.mark.parametrize(
@@ -123,7 +131,12 @@ def test_a_share_is_read(ticks, share):
         (Finding.UNCLEAR, 0.5, 3.0, False, 1.0, False),
         (Finding.UNCLEAR, 0.3, 3.0, True, 1.0, True),
         (Finding.UNCLEAR, 0.9, 1.5, False, 1.0, False),
-        (Finding.NODE, 0.9, 3.0, True, 1.0, True),
+        (Window(Finding.NODE, 0.4), 0.9, 3.0, False, 1.0, False),
+        (Window(Finding.NODE, 0.3), 0.9, 3.0, True, 1.0, True),
+        (Window(Finding.NODE, 0.9), 0.3, 3.0, True, 1.0, True),
+        (Window(Finding.UNCLEAR, 0.3), 0.4, 3.0, False, 1.0, False),
+        (Finding.FROZEN, 1.0, None, True, 1.5, False),
+        (Finding.FROZEN, 0.9, 3.0, True, 1.0, True),
     ],
     ids=[
         "calm",
@@ -137,13 +150,33 @@ def test_a_share_is_read(ticks, share):
         "again, with time enough",
         "again, with less than enough",
         "again, on a free node",
-        "again the node",
+        "again the node, with time enough",
+        "again the node, with less than enough then",
+        "again the node, with less than enough now",
+        "again, while the lane itself took much",
+        "frozen",
+        "frozen again",
     ],
 )
 def test_a_used_up_time_is_judged(finding, share, stretched, excused, stretch, hopeless):
-    judgement = judge_time(finding, share, stretched)
+    window = finding if isinstance(finding, Window) else Window(finding)
+    judgement = judge_time(window, share, stretched)
     assert (judgement.excused, judgement.hopeless) == (excused, hopeless)
     assert judgement.stretch == pytest.approx(stretch)
+
+
+@pytest.mark.parametrize(
+    ("finding", "share", "stretched", "late", "excused"),
+    [
+        (Finding.UNCLEAR, 0.9, None, 4.0, False),
+        (Finding.UNCLEAR, 0.9, None, 6.0, True),
+        (Finding.UNCLEAR, 0.9, 1.7, 6.0, False),
+        (Finding.CALM, 0.9, None, 6.0, False),
+    ],
+    ids=["at once", "late", "late but run again", "late but calm"],
+)
+def test_what_is_measured_late_says_nothing(finding, share, stretched, late, excused):
+    assert judge_time(Window(finding), share, stretched, late).excused is excused
 
 
 RECORDED = {
@@ -152,11 +185,11 @@ RECORDED = {
 
 
 def recorded(name):
-    """A recorded case's finding and share."""
+    """What was seen of a recorded case, and its share."""
     case = RECORDED[name]
     ticks = [Tick(*numbers) for numbers in case["ticks"]]
-    finding = read_window(ticks, ticks[0].start, ticks[-1].end, Sizes(**case["sizes"]))
-    return finding, read_share(ticks, ticks[0].start)
+    window = read_window(ticks, ticks[0].start, ticks[-1].end, Sizes(**case["sizes"]))
+    return window, read_share(ticks, ticks[0].start)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +226,7 @@ def recorded(name):
 def test_recorded_cases(window, afterwards, finding, excused):
     found, _ = recorded(window)
     _, share = recorded(afterwards)
-    assert found is finding
+    assert found.finding is finding
     assert judge_time(found, share, None).excused is excused
 
 
@@ -295,7 +328,57 @@ def test_a_ticker_that_nobody_lets_run_waits(ticker):
     os.kill(ticker.pid, signal.SIGSTOP)
     stopped = time.monotonic()
     time.sleep(2.0)
-    assert ticker.find(stopped, time.monotonic(), patience=0.05) is Finding.NODE
+    assert ticker.find(stopped, time.monotonic(), patience=0.05).finding is Finding.FROZEN
+
+
+def test_one_wait_counts_once(ticker):
+    """Whoever asks meanwhile is told what the ticker has waited so far."""
+    ticker.know(POD)
+    os.kill(ticker.pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    time.sleep(1.0)
+    for _ in range(2):
+        ticker.find(stopped, time.monotonic(), patience=0.05)
+        time.sleep(0.2)
+    os.kill(ticker.pid, signal.SIGCONT)
+    now = time.monotonic()
+    ticker.find(now, now + PAUSE_SECONDS[1], patience=10.0)
+    waits = [tick for tick in ticker.ticks if tick.start <= stopped < tick.end]
+    assert len(waits) == 1 and waits[0].worked > 0
+    assert [tick.start for tick in ticker.ticks[1:]] == [tick.end for tick in ticker.ticks[:-1]]
+
+
+class BusyPauses(Ticker):
+    """A ticker in whose cgroup others work a lot, but only while it sleeps."""
+
+    used = 0.0
+    asked = 0.0
+
+    def _own(self):
+        now = time.monotonic()
+        if now - self.asked > PAUSE_SECONDS[0] / 2:
+            self.used += 10.0
+        self.asked = now
+        return 0.0, self.used
+
+
+def test_work_of_others_during_a_pause_explains_no_wait():
+    ticker = BusyPauses()
+    ticker.start()
+    try:
+        until = time.monotonic() + 20
+        while not ticker.ticks and time.monotonic() < until:
+            time.sleep(0.005)
+            ticker.read()
+        os.kill(ticker.pid, signal.SIGSTOP)  # early in its pause
+        time.sleep(PAUSE_SECONDS[1] + 0.5)
+        os.kill(ticker.pid, signal.SIGCONT)
+        while len(ticker.ticks) < 2 and time.monotonic() < until:
+            time.sleep(0.005)
+            ticker.read()
+        assert ticker.ticks[1].waited > 0.4
+    finally:
+        ticker.stop()
 
 
 def test_processors_are_short_where_no_tick_comes(ticker):
@@ -308,5 +391,5 @@ def test_a_ticker_that_has_ended_excuses_nothing(ticker):
     os.kill(ticker.pid, signal.SIGKILL)
     ended = time.monotonic()
     os.waitid(os.P_PID, ticker.pid, os.WEXITED | os.WNOWAIT)
-    assert ticker.find(ended, ended + 10, patience=0.05) is Finding.CALM
+    assert ticker.find(ended, ended + 10, patience=0.05).finding is Finding.CALM
     assert ticker.watch(0.05) == 1.0

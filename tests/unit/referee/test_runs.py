@@ -1,8 +1,11 @@
-"""What the runs do with late news from laned."""
+"""What the runs do with late news from laned, and with times that were used up on a short node."""
 
+import contextlib
+import dataclasses
 import itertools
 import os
 import select
+import signal
 import time
 
 import pytest
@@ -10,15 +13,18 @@ import pytest
 from gradekeeper.referee import child
 from gradekeeper.referee.bundle import Group, Limits
 from gradekeeper.referee.bundle import Test as Hidden
-from gradekeeper.referee.clocks import Ticker
+from gradekeeper.referee.clocks import Finding, Ticker, Window
+from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
 from gradekeeper.referee.log import DetailLog
-from gradekeeper.referee.runs import Choice, Ledger, Runs, Unit, _Run
+from gradekeeper.referee.play import Case
+from gradekeeper.referee.result import TIMED_OUT
+from gradekeeper.referee.runs import RUN, SUITE, Choice, Ledger, Runs, Unit, _Run
 
 
-class KillsOnly:
-    """laned where nothing but `kill` may be asked."""
+class Silent:
+    """laned where processes never say anything, until `kill`."""
 
     def __init__(self):
         self.killed = []
@@ -26,21 +32,91 @@ class KillsOnly:
     def kill(self, number):
         self.killed.append(number)
 
+    def order(self, order, descriptors):
+        pass
 
-@pytest.fixture
-def runs():
-    limits = Limits(60, 30, 20, 4, 2, 64, 64, 64, 8)
+
+class Told(Ticker):
+    """A ticker that was told what it saw."""
+
+    def __init__(self, finding=Finding.UNCLEAR, share=0.3):
+        super().__init__()
+        self.finding, self.share = finding, share
+        self.watched = []
+
+    def find(self, start, end, patience=2.0):
+        return Window(self.finding)
+
+    def watch(self, seconds=2.0):
+        self.watched.append(seconds)
+        return self.share
+
+
+NAMES = "abcdefgh"
+LIMITS = Limits(900, 600, 20, 8, 2, 64, 64, 64, 8)
+
+
+def make_runs(ticker):
     return Runs(
-        lane=KillsOnly(),
-        limits=limits,
-        ledger=Ledger({"g/a": 1}),
+        lane=Silent(),
+        limits=LIMITS,
+        ledger=Ledger({f"g/{name}": 1 for name in NAMES}),
         log=DetailLog(os.open(os.devnull, os.O_WRONLY)),
-        ticker=Ticker(),
+        ticker=ticker,
         make_order=lambda number, group: None,
         choose=lambda test, draw: Choice({}, 0, None),
         next_order=itertools.count(1),
         detail=None,
     )
+
+
+def make_unit(runs, latest=700.0):
+    """A unit of eight tests, which has begun like its suite."""
+    tests = [Hidden(f"g/{name}", "m01", {}, Rules(multiset=False)) for name in NAMES]
+    now = time.monotonic()
+    runs._deadline, runs._latest = now + LIMITS.suite_timeout_seconds, now + 900 + latest
+    return Unit(Group("g", "drivers.D", 1, tests), 0, tests[:], None, now, now + 600)
+
+
+def hang(runs, unit, test, ago=0.0):
+    """Let a test use up the time that it has by now; returns that time."""
+    seconds = LIMITS.test_timeout_seconds * unit.stretch
+    until = time.monotonic() - ago
+    assert runs._doubt(unit, test, test.id, until - seconds, until)
+    runs._settle()
+    return seconds
+
+
+@contextlib.contextmanager
+def playing(runs, unit):
+    """A process in the first test of a unit, and a child that says nothing."""
+    case = Case(0, unit.left[0], {}, 0, None, 0.0)
+    reading, reporting = child.pipe()
+    told, control = child.pipe()
+    pid = child.fork()
+    if pid == 0:
+        signal.pause()
+    run = _Run(unit, 1, pid, reading, control, [case], time.monotonic(), False, open=case)
+    run.since = run.launched
+    try:
+        yield run
+    finally:
+        if not run.child_over:
+            runs._child_over(run)
+        os.close(reporting)
+        os.close(told)
+
+
+def use_up_run(runs, unit):
+    """Let a unit use up its own budget."""
+    now = unit.until = time.monotonic()
+    assert runs._doubt(unit, None, RUN, unit.since, now)
+    runs._settle()
+
+
+@pytest.fixture
+def runs():
+    return make_runs(Ticker())
 
 
 def test_the_end_of_a_run_is_told_to_no_other_run(runs):
@@ -68,3 +144,159 @@ def test_the_end_of_a_run_is_told_to_no_other_run(runs):
     finally:
         for descriptor in {told, next_told, next_control, control}:
             os.close(descriptor)
+
+
+def test_who_hangs_is_excused_once_and_then_has_time_enough():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    deadline, until = runs._deadline, unit.until
+    first, *others = unit.left[:5]
+    spent = [hang(runs, unit, first), hang(runs, unit, first)]
+    spent += [hang(runs, unit, test) for test in others]
+    assert spent == pytest.approx([20, 100, 100, 100, 100, 100])
+    assert runs._deadline - deadline == pytest.approx(100, abs=1)
+    assert unit.until - until == pytest.approx(100, abs=1)
+    assert [runs._ledger.outcome(f"g/{name}") for name in NAMES] == [*"TTTTTNNN"]
+
+
+def test_nothing_is_given_back_for_a_test_that_failed_meanwhile():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    deadline, until = runs._deadline, unit.until
+    first = unit.left[0]
+    runs._ledger.enter(first.id, "F")
+    hang(runs, unit, first)
+    assert first not in unit.left and unit.stretch == 1.0 and runs._later == [unit]
+    assert runs._deadline == pytest.approx(deadline, abs=1)
+    assert unit.until == pytest.approx(until, abs=1)
+
+
+def test_no_more_is_given_back_than_an_attempt_may_last():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs, latest=30.0)
+    until = unit.until
+    hang(runs, unit, unit.left[0])
+    assert runs._deadline == runs._latest
+    assert unit.until - until == pytest.approx(30, abs=1)
+
+
+def test_a_budget_is_scored_of_who_hangs_where_time_was_enough():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    first = unit.left[0]
+    hang(runs, unit, first)
+    hang(runs, unit, first)
+    runs._later.clear()
+    use_up_run(runs, unit)
+    assert runs._later == [] and runs._ledger.outcome("g/b") == "N"
+    runs._deadline = time.monotonic()
+    assert not runs._in_budget()
+
+
+def test_a_run_budget_is_extended_once_on_a_short_node():
+    runs = make_runs(Told(share=0.6))
+    unit = make_unit(runs, latest=2000.0)
+    deadline = runs._deadline
+    use_up_run(runs, unit)
+    assert runs._later == [unit]
+    assert unit.until - time.monotonic() == pytest.approx(1.5 * 600, abs=1)
+    assert runs._deadline - deadline == pytest.approx(1.5 * 600, abs=1)
+    runs._later.clear()
+    use_up_run(runs, unit)
+    assert runs._later == [] and runs._ledger.outcome("g/b") == "N"
+
+
+def test_a_run_budget_that_cannot_be_enough_is_not_judged():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs, latest=0.0)
+    use_up_run(runs, unit)
+    with pytest.raises(Unjudgeable):
+        use_up_run(runs, unit)
+
+
+def test_the_suites_budget_is_extended_once_on_a_short_node():
+    runs = make_runs(Told(share=0.6))
+    make_unit(runs, latest=675.0)
+    runs._deadline -= 900.0
+    before = runs._deadline
+    runs._latest -= 900.0
+    assert runs._in_budget()
+    assert runs._deadline == runs._latest == before + 675
+    runs._deadline = time.monotonic()
+    assert not runs._in_budget()  # 1.75 times its time, and 0.6 of a processor
+
+
+def test_the_suites_budget_that_cannot_be_enough_is_not_judged():
+    runs = make_runs(Told(share=0.3))
+    runs._deadline = time.monotonic()
+    runs._latest = runs._deadline + 1000.0
+    assert runs._in_budget()
+    runs._deadline = time.monotonic()
+    with pytest.raises(Unjudgeable):
+        runs._in_budget()
+
+
+@pytest.mark.parametrize("told", [Told(Finding.CALM), Told(share=0.9)], ids=["calm", "free"])
+def test_a_budget_is_scored_where_nobody_is_short(told):
+    runs = make_runs(told)
+    runs._deadline = time.monotonic()
+    runs._latest = runs._deadline + 1000.0
+    assert not runs._in_budget() and not runs._in_budget()
+
+
+@pytest.mark.parametrize("what", [RUN, SUITE])
+def test_a_test_that_a_budget_cuts_short_is_judged_by_the_budget(what):
+    runs = make_runs(Told(share=0.6))
+    unit = make_unit(runs, latest=2000.0)
+    first = unit.left[0]
+    for outcome in "NT":
+        if what == RUN:
+            unit.until = time.monotonic()
+        else:
+            runs._deadline = time.monotonic()
+        with playing(runs, unit) as run:
+            runs._check_deadlines(run, time.monotonic())
+            assert run.doubted
+        runs._later.clear()
+        runs._settle()
+        assert runs._ledger.outcome(first.id) == outcome
+        assert unit.stretch == 1.0 and not runs._hangs
+        assert runs._later == ([unit] if outcome == "N" else [])
+
+
+def test_a_hang_that_is_measured_late_is_run_again_once():
+    """Another unit ran on meanwhile: the node may have been short, and is not any more."""
+    runs = make_runs(Told(share=0.9))
+    unit = make_unit(runs)
+    first, second = unit.left[:2]
+    hang(runs, unit, first, ago=60.0)
+    assert runs._later == [unit] and first in unit.left
+    hang(runs, unit, first)
+    assert runs._ledger.outcome(first.id) == "T"
+    hang(runs, unit, second, ago=60.0)
+    assert runs._ledger.outcome(second.id) == "T"
+
+
+def test_an_excused_test_is_not_drawn_anew():
+    runs = make_runs(Told(share=0.3))
+    unit = make_unit(runs)
+    unit.left = unit.left[:2]
+    with playing(runs, unit) as run:
+        run.open = dataclasses.replace(run.open, inputs={"amount": "7"}, draw=5)
+        runs._decide(run, TIMED_OUT, "its time was used up")
+    runs._settle()
+    runs._launch(unit)
+    (again,) = runs._active.values()
+    runs._abandon()
+    assert [(case.inputs, case.draw) for case in again.cases] == [({"amount": "7"}, 5), ({}, 0)]
+
+
+def test_a_budget_is_watched_for_longer_than_a_test():
+    ticker = Told(share=0.3)
+    runs = make_runs(ticker)
+    unit = make_unit(runs)
+    hang(runs, unit, unit.left[0])
+    use_up_run(runs, unit)
+    runs._deadline = time.monotonic()
+    runs._in_budget()
+    assert ticker.watched == [2.0, 8.0, 8.0]

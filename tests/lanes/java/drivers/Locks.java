@@ -3,14 +3,20 @@ package drivers;
 import gradekeeper.kit.Desk;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.DelayQueue;
+import java.util.concurrent.Delayed;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ForkJoinWorkerThread;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.Condition;
@@ -349,6 +355,80 @@ public final class Locks {
         later.schedule(() -> desk.ask("go", "later"), 3, TimeUnit.SECONDS);
         monitor(desk);
         later.shutdownNow();
+    }
+
+    /** Waits without a limit for a worker to end, which it does after its keep-alive time. */
+    public static void joined(Desk desk) throws Exception {
+        Thread[] worker = new Thread[1];
+        ThreadPoolExecutor pool = new ThreadPoolExecutor(
+                1, 1, 3, TimeUnit.SECONDS, new LinkedBlockingQueue<>(),
+                code -> worker[0] = daemon(code));
+        pool.allowCoreThreadTimeOut(true);
+        pool.submit(() -> 1).get();
+        Thread later = daemon(() -> {
+            try {
+                worker[0].join();
+                desk.ask("go", "later");
+            } catch (InterruptedException end) {
+                return;
+            }
+        });
+        later.start();
+        monitor(desk);
+        later.interrupt();
+        pool.shutdownNow();
+    }
+
+    private static final class Later implements Runnable, Delayed {
+        private final long due = System.nanoTime() + 3_000_000_000L;
+
+        @Override
+        public long getDelay(TimeUnit unit) {
+            return unit.convert(due - System.nanoTime(), TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public int compareTo(Delayed other) {
+            return 0;
+        }
+
+        @Override
+        public void run() {
+            return;
+        }
+    }
+
+    /** A pool's queue gives a task out by the clock. */
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    public static void delayed(Desk desk) {
+        BlockingQueue<Runnable> queue = (BlockingQueue) new DelayQueue<Later>();
+        ThreadPoolExecutor pool =
+                new ThreadPoolExecutor(1, 1, 9, TimeUnit.SECONDS, queue, Locks::daemon);
+        pool.allowCoreThreadTimeOut(true);
+        queue.add(new Later());
+        pool.prestartCoreThread();
+        monitor(desk);
+        pool.shutdownNow();
+    }
+
+    private static final class Ending extends ForkJoinWorkerThread {
+        Ending(ForkJoinPool pool) {
+            super(pool);
+        }
+
+        @Override
+        protected void onTermination(Throwable error) {
+            return;
+        }
+    }
+
+    /** A worker that does something when its keep-alive time is over. */
+    public static void ending(Desk desk) throws Exception {
+        ForkJoinPool pool = new ForkJoinPool(
+                1, Ending::new, null, false, 0, 1, 1, null, 3, TimeUnit.SECONDS);
+        pool.submit(() -> 1).get();
+        monitor(desk);
+        pool.shutdownNow();
     }
 
     /** The thread's name is that of a thread of the JVM. */

@@ -52,33 +52,45 @@ final class Settled {
         if (before == null) {
             return false;
         }
+        boolean idle = false;
+        boolean waits = false;
         for (Thread thread : liveThreads()) {
-            if (!baseline.contains(thread) && !stuck(thread)) {
-                return false;
+            if (baseline.contains(thread)) {
+                continue;
             }
+            Thread.State state = thread.getState();
+            if (state == Thread.State.TIMED_WAITING && isIdleWorker(thread)) {
+                idle = true;
+            } else if (!isStuck(state)) {
+                return false;
+            } else if (state == Thread.State.WAITING) {
+                waits |= waitsForMonitor(thread.getStackTrace());
+            }
+        }
+        // An idle worker ends by itself, and its end wakes who joins it.
+        if (idle && waits) {
+            return false;
         }
         return before.equals(kernel(self));
     }
 
-    private static boolean stuck(Thread thread) {
-        switch (thread.getState()) {
-            case TERMINATED:
-            case BLOCKED: // by a thread that is itself looked at
-            case WAITING: // for a thread that is itself looked at, or held in a double
-                return true;
-            case TIMED_WAITING:
-                return isIdleWorker(thread.getStackTrace());
-            default: // NEW threads that were not started are not listed at all
-                return false;
-        }
+    private static boolean isStuck(Thread.State state) {
+        // BLOCKED and WAITING by and for threads that are looked at themselves, or held in a double.
+        // NEW threads that were not started are not listed at all.
+        return state == Thread.State.TERMINATED
+                || state == Thread.State.BLOCKED
+                || state == Thread.State.WAITING;
     }
 
     /** A pool's thread that waits for work from another thread, for its keep-alive time at most. */
-    private static boolean isIdleWorker(StackTraceElement[] frames) {
+    private static boolean isIdleWorker(Thread thread) {
+        if (!thread.getClass().getName().startsWith("java.")) {
+            return false; // it may do something when it ends
+        }
         boolean idle = false;
-        for (StackTraceElement frame : frames) {
+        for (StackTraceElement frame : thread.getStackTrace()) {
             String type = frame.getClassName();
-            if (type.contains("DelayedWorkQueue")
+            if (type.contains("DelayedWorkQueue") || type.endsWith(".DelayQueue")
                     || !type.startsWith("java.") && !type.startsWith("jdk.")) {
                 return false;
             }
@@ -88,6 +100,20 @@ final class Settled {
                     && frame.getMethodName().equals("awaitWork");
         }
         return idle;
+    }
+
+    /** Whether it is in Object.wait or Thread.join, unless the kit itself joins actors there. */
+    private static boolean waitsForMonitor(StackTraceElement[] frames) {
+        int caller = 0;
+        while (caller < frames.length
+                && (frames[caller].getClassName().equals("java.lang.Object")
+                        || frames[caller].getClassName().equals("java.lang.Thread"))) {
+            caller++;
+        }
+        return caller > 0
+                && frames[0].getClassName().equals("java.lang.Object")
+                && (caller == frames.length
+                        || !frames[caller].getClassName().equals(Desk.class.getName()));
     }
 
     private static Thread[] liveThreads() {
