@@ -108,7 +108,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(PY) -m mypy
 	$(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py docs/billing/tables.py
 	PYTHONPATH=env/billing_payment_debug $(VENV)/bin/lint-imports --config pyproject.toml
-	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml assets/suites docs/examples
+	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml charts/gradekeeper/examples assets/suites docs/examples
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
 
 unit: ## pure parts, and a few seconds of each fuzzer

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from gradekeeper.control.settings import Settings, pod_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "gradekeeper"
+RUNTIME_README = ROOT / "env" / "gradekeeper_verifiers" / "README.md"
 PEM = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n"
 OWN = "gradekeeper-system"
 LONG = "a-release-name-that-is-as-long-as-helm-lets-it-be-53c"
@@ -81,6 +83,16 @@ EVERYTHING: dict[str, Any] = {
     "resourceQuota": {"enabled": True},
     "authorKeys": {"alice": PEM, "bob.ci": PEM},
     "submitters": [{"kind": "ServiceAccount", "name": "trainer", "namespace": "train"}],
+    "rollouts": {
+        "enabled": True,
+        "namespace": "boxes",
+        "trainers": [
+            {"kind": "ServiceAccount", "name": "trainer", "namespace": "train"},
+            {"kind": "User", "name": "researcher"},
+        ],
+        "quota": {"pods": 9},
+        "limits": [{"type": "Pod", "max": {"cpu": "4"}}],
+    },
     "metrics": {
         "service": {"enabled": True},
         "serviceMonitor": {"enabled": True, "labels": {"prometheus": "main"}},
@@ -169,7 +181,11 @@ def test_rights_are_the_written_ones(render: Render) -> None:
 
 def test_nobody_may_read_all_secrets_or_enter_pods(render: Render) -> None:
     for (holder, resource), verbs in rights(render(EVERYTHING, arguments=MONITORING)).items():
-        assert resource.partition("[")[0] not in {"pods/exec", "pods/attach", "*"}, holder
+        entering = {"pods/exec", "pods/attach", "pods/portforward", "*"}
+        if holder == "Role boxes/gradekeeper-rollouts":
+            # No grading Pod is in this namespace: the chart refuses one that is.
+            entering.remove("pods/exec")
+        assert resource.partition("[")[0] not in entering, holder
         assert "*" not in verbs.split()
         if resource.startswith("secrets"):
             # The operator puts detail logs away and cannot read them; maintainers read them.
@@ -195,6 +211,26 @@ def test_detail_logs_are_for_maintainers_alone(render: Render) -> None:
     assert not [label for label in labels if "aggregate" in label]
     bound = {d["roleRef"]["name"] for d in of_kind(documents, "RoleBinding")}
     assert "gradekeeper-maintainer" not in bound
+
+
+def test_of_our_roles_only_reading_is_in_the_clusters_own(render: Render) -> None:
+    # `edit` and `admin` read Secrets, detail logs too: whoever has them must not submit as well.
+    aggregated = {
+        role["metadata"]["name"]: label
+        for role in of_kind(render(EVERYTHING, arguments=MONITORING), "ClusterRole")
+        for label in role["metadata"]["labels"]
+        if "aggregate" in label
+    }
+    view = "rbac.authorization.k8s.io/aggregate-to-view"
+    assert aggregated == {"gradekeeper-viewer": view}
+    viewers = {key[1]: v for key, v in rights(render()).items() if key[0].endswith("-viewer")}
+    assert viewers == dict.fromkeys(("gradingjobs", "gradingsuites"), "get list watch")
+    off = render({"rbac": {"aggregateToView": False}})
+    assert not any(
+        "aggregate" in label
+        for role in of_kind(off, "ClusterRole")
+        for label in role["metadata"]["labels"]
+    )
 
 
 def test_an_installation_that_keeps_no_logs_has_no_right_to(render: Render) -> None:
@@ -257,8 +293,9 @@ def test_one_operator_at_a_time_with_a_heartbeat(render: Render) -> None:
 
 
 def test_grading_namespaces_enforce_the_restricted_standard_and_are_kept(render: Render) -> None:
-    space = the(render(EVERYTHING, arguments=MONITORING), "Namespace")
-    assert space["metadata"]["name"] == "grading"
+    documents = render(EVERYTHING, arguments=MONITORING)
+    assert {d["metadata"]["name"] for d in of_kind(documents, "Namespace")} == {"grading", "boxes"}
+    space = the(documents, "Namespace", "grading")
     assert space["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     assert space["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
@@ -267,7 +304,7 @@ def test_every_grading_namespace_gets_its_role_and_its_policy(render: Render) ->
     documents = render(EVERYTHING, arguments=MONITORING)
     for kind in ("Role", "RoleBinding", "NetworkPolicy", "ResourceQuota"):
         spaces = {d["metadata"]["namespace"] for d in of_kind(documents, kind)}
-        assert {"grading", "eval"} <= spaces, kind
+        assert spaces - {"boxes", OWN} == {"grading", "eval"}, kind
     assert environment(documents)["GRADEKEEPER_NAMESPACES"] == "grading,eval"
 
 
@@ -348,6 +385,104 @@ def test_grading_pods_have_an_account_without_any_right(render: Render) -> None:
     assert not bound & {d["metadata"]["name"] for d in accounts}
 
 
+def subjects(documents: Documents, space: str, role: str) -> list[tuple[str, str]]:
+    """Kind and name of whoever a role is bound to in a namespace."""
+    return [
+        (subject["kind"], subject["name"])
+        for binding in of_kind(documents, "RoleBinding")
+        if binding["metadata"]["namespace"] == space and binding["roleRef"]["name"] == role
+        for subject in binding["subjects"]
+    ]
+
+
+def test_trainers_have_the_rights_that_the_runtime_needs_and_no_others(render: Render) -> None:
+    (told,) = re.findall(r"^Rights needed .*?: (.*)\.$", RUNTIME_README.read_text(), re.MULTILINE)
+    needed = {}
+    for right in told.split("; "):
+        resource, verbs = re.fullmatch(r"`([a-z/]+)`(?: \([a-z0-9.]+\))? (.*)", right).groups()  # type: ignore[union-attr]
+        needed[resource] = verbs.replace(",", "").replace(" and", "")
+    documents = render(EVERYTHING, arguments=MONITORING)
+    assert needed == {
+        resource: verbs
+        for (holder, resource), verbs in rights(documents).items()
+        if holder == "Role boxes/gradekeeper-rollouts"
+    }
+    trainers = [("ServiceAccount", "trainer"), ("User", "researcher")]
+    assert subjects(documents, "boxes", "gradekeeper-rollouts") == trainers
+    # A trainer that is listed as a submitter, too, is bound once.
+    for space in ("grading", "eval"):
+        assert subjects(documents, space, "gradekeeper-submitter") == trainers
+
+
+def test_the_namespace_of_boxes_is_restricted_and_takes_nobodys_calls(render: Render) -> None:
+    documents = render(EVERYTHING, arguments=MONITORING)
+    labels = the(documents, "Namespace", "boxes")["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    policy = the(documents, "NetworkPolicy", "gradekeeper-rollouts")
+    assert policy["metadata"]["namespace"] == "boxes"
+    # What a box sends is left to its own policy: the runtime needs a connection that works before.
+    assert policy["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    (quota,) = [
+        d for d in of_kind(documents, "ResourceQuota") if d["metadata"]["namespace"] == "boxes"
+    ]
+    assert quota["spec"]["hard"] == {"pods": 9}
+    assert the(documents, "LimitRange")["spec"]["limits"] == [{"type": "Pod", "max": {"cpu": "4"}}]
+
+
+def test_boxes_may_be_cut_off_from_their_start(render: Render) -> None:
+    proof = [{"to": [{"ipBlock": {"cidr": "192.0.2.7/32"}}], "ports": [{"port": 443}]}]
+    closed = {"denyEgress": True, "egress": proof}
+    rollouts = {"enabled": True, "networkPolicy": closed}
+    policy = the(render({"rollouts": rollouts}), "NetworkPolicy", "gradekeeper-rollouts")["spec"]
+    assert policy == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "egress": proof}
+    closed["egress"] = []
+    policy = the(render({"rollouts": rollouts}), "NetworkPolicy", "gradekeeper-rollouts")["spec"]
+    assert policy == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+
+
+def test_rollouts_ask_for_no_more_than_was_said(render: Render) -> None:
+    on = {"enabled": True, "create": False, "networkPolicy": {"enabled": False}}
+    before, after = (
+        {(d["kind"], d["metadata"].get("namespace"), d["metadata"]["name"]) for d in documents}
+        for documents in (render(), render({"rollouts": on}))
+    )
+    # Nobody is bound, nothing is limited, and the namespace is somebody else's.
+    assert after - before == {("Role", "rollouts", "gradekeeper-rollouts")}
+    off = {"trainers": [{"kind": "User", "name": "x"}], "quota": {"pods": 1}}
+    assert render({"rollouts": off}) == render()
+
+
+def test_the_training_cluster_of_the_examples(render: Render) -> None:
+    example = CHART / "examples" / "training-cluster.yaml"
+    documents = render(yaml.safe_load(example.read_text()))
+    given = environment(documents)
+    settings = Settings.from_environment(
+        {name: value or "10.0.0.1" for name, value in given.items()}
+    )
+    pods = pod_settings(settings)
+    boxes = tomllib.loads(example.with_suffix(".toml").read_text())["env"]["agent"]["runtime"]
+
+    # Each kind is drawn to its own pool, and tolerates the taint of no other.
+    assert dict(pods.node_selector) == {"pool": "grading"}
+    assert boxes["node_selector"] == {"pool": "rollouts"}
+    for tolerations, pool in (
+        ([dump(one) for one in pods.tolerations], "grading"),
+        (boxes["tolerations"], "rollouts"),
+    ):
+        taint = {"key": "pool", "operator": "Equal", "value": pool, "effect": "NoSchedule"}
+        assert tolerations == [taint]
+
+    trainer = [("ServiceAccount", "trainer")]
+    assert subjects(documents, boxes["namespace"], "gradekeeper-rollouts") == trainer
+    assert subjects(documents, "grading", "gradekeeper-submitter") == trainer
+    quotas = {
+        d["metadata"]["namespace"]: d["spec"]["hard"] for d in of_kind(documents, "ResourceQuota")
+    }
+    assert set(quotas) == {"grading", boxes["namespace"]}
+    # The quota is a net below the operator's own limit, not a second one.
+    assert int(quotas["grading"]["pods"]) >= settings.max_pods_in_flight
+
+
 def test_image_by_digest_wins_over_the_tag(render: Render) -> None:
     def image(values: dict[str, Any]) -> str:
         pod = the(render(values), "Deployment")["spec"]["template"]["spec"]
@@ -399,6 +534,10 @@ def test_managed_by_never_marks_chart_objects_as_grading_pods(render: Render) ->
         ({"ports": {"probe": 80}}, "probe"),
         ({"resources": {"requests": {"cpus": 1}}}, "cpus"),
         ({"submitters": [{"kind": "Robot", "name": "x"}]}, "submitters"),
+        ({"rbac": {"aggregate": True}}, "aggregate"),
+        ({"rollouts": {"namespace": "Boxes"}}, "namespace"),
+        ({"rollouts": {"trainers": [{"name": "x"}]}}, "trainers"),
+        ({"rollouts": {"limits": [{"max": {"cpu": "1"}}]}}, "limits"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -418,8 +557,10 @@ def test_schema_refuses(helm_template: Template, values: dict[str, Any], named: 
         ({"gradingNamespaces": [{"name": "a"}, {"name": "a"}]}, "listed twice"),
         ({"metrics": {"serviceMonitor": {"enabled": True}}}, "monitoring.coreos.com/v1"),
         ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
+        ({"rollouts": {"enabled": True, "namespace": OWN}}, "agents and the signing key"),
+        ({"rollouts": {"enabled": True, "namespace": "grading"}}, "is a grading namespace"),
     ],
-    ids=["own-namespace", "twice", "no-prometheus", "no-account"],
+    ids=["own-namespace", "twice", "no-prometheus", "no-account", "boxes-own", "boxes-grading"],
 )
 def test_chart_refuses(helm_template: Template, values: dict[str, Any], sentence: str) -> None:
     done = helm_template(values)
