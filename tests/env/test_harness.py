@@ -34,7 +34,13 @@ async def _launch(
     harness = GradekeeperBashHarness(GradekeeperBashConfig(**settings))
     context = SimpleNamespace(model="scripted")
     data = TaskData(prompt=script(*calls), system_prompt="Be brief.")
-    return await harness.launch(context, None, box, url, "secret", {}, data)
+    return await harness.launch(context, trace_of(turns=0), box, url, "secret", {}, data)
+
+
+def trace_of(turns: int) -> Any:
+    trace = SimpleNamespace(num_turns=turns, stopped=[])
+    trace.stop = trace.stopped.append
+    return trace
 
 
 def _results(requests: list[dict[str, Any]]) -> list[str]:
@@ -111,6 +117,39 @@ async def test_a_model_that_refuses_is_no_success() -> None:
     assert refused.exit_code == 1 and "HTTP 400" in refused.stderr
     # verifiers reads 97 as trouble of its own server, not of the harness.
     assert gone.exit_code == 97
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "turns", "ends"),
+    [
+        pytest.param(400, "This model's maximum context length is 9 tokens.", 1, True, id="vllm"),
+        pytest.param(413, "Request Entity Too Large", 1, True, id="proxy"),
+        # The task's own prompt is nothing that an agent did.
+        pytest.param(400, "This model's maximum context length is 9 tokens.", 0, False, id="task"),
+        pytest.param(400, "no such model", 1, False, id="another refusal"),
+        pytest.param(500, "maximum context length", 1, False, id="another status"),
+    ],
+)
+async def test_an_agent_that_fills_its_context_is_finished(
+    status: int, said: str, turns: int, ends: bool
+) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": said}}, status=status)
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", refuse)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url, trace = f"http://127.0.0.1:{runner.addresses[0][1]}/v1", trace_of(turns)
+    harness = GradekeeperBashHarness(GradekeeperBashConfig())
+    context, data = SimpleNamespace(model="scripted"), TaskData(prompt="x")
+    async with provision_runtime(SubprocessConfig()) as box:
+        result = await harness.launch(context, trace, box, url, "secret", {}, data)
+    await runner.cleanup()
+
+    assert (result.exit_code == 0) is ends
+    assert trace.stopped == (["context_overflow"] if ends else [])
 
 
 @pytest.mark.parametrize("ended", [True, False])

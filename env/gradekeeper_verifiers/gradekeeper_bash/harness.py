@@ -3,6 +3,9 @@
 A loop inside the box is a process of the agent's user. The agent can kill it (`kill -9 -1`), and
 the framework then records an error and drops the rollout; out here it can only kill its own
 commands. Nothing is installed in the box, which needs neither Python nor a network.
+
+In the same way an agent could print more than its context holds: the model's refusal is an error,
+and the rollout would be dropped. Here it ends the rollout, which is scored (`context_overflow`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from verifiers.v1.configs.harness import HarnessConfig
 from verifiers.v1.dialects.chat import message_to_wire
 from verifiers.v1.errors import MODEL_TRANSPORT_ERROR_EXIT_CODE, SandboxError
 from verifiers.v1.harness import Harness
+from verifiers.v1.harnesses.utils.compaction import CONTEXT_OVERFLOW_MARKERS
 from verifiers.v1.runtimes import ProgramResult, Runtime
 from verifiers.v1.task import TaskData
 from verifiers.v1.trace import Trace
@@ -88,6 +92,9 @@ class GradekeeperBashHarness(Harness[GradekeeperBashConfig]):
                 except httpx.TransportError as error:
                     return ProgramResult(MODEL_TRANSPORT_ERROR_EXIT_CODE, "", repr(error))
                 if answer.status_code >= 400:
+                    if trace.num_turns and _overflows(answer):
+                        trace.stop("context_overflow")
+                        return ProgramResult(0, "", answer.text[:1000])
                     said = f"the model answered HTTP {answer.status_code}: {answer.text[:1000]}"
                     return ProgramResult(1, "", said)
                 message = answer.json()["choices"][0]["message"]
@@ -127,6 +134,14 @@ class GradekeeperBashHarness(Harness[GradekeeperBashConfig]):
             await runtime.write(path, command.encode())
             argv = [self.config.shell, path]
         return await runtime.run(argv, self.config.resolved_env)
+
+
+def _overflows(answer: httpx.Response) -> bool:
+    """Whether the model refuses because the conversation is too long for it."""
+    said = answer.text.casefold()
+    return answer.status_code in (400, 413) and any(
+        marker in said for marker in CONTEXT_OVERFLOW_MARKERS
+    )
 
 
 async def _post(http: httpx.AsyncClient, url: str, body: dict[str, Any]) -> httpx.Response:
