@@ -1,10 +1,16 @@
 """Which boxes nobody will delete any more."""
 
+import asyncio
 import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from env.fake_api import FakeApi
 from gradekeeper_verifiers.owner import read_process, this_process
 from gradekeeper_verifiers.sweep import abandoned
 
@@ -62,3 +68,40 @@ def test_a_process_is_known_by_its_start() -> None:
     assert owner.process == read_process(os.getpid())
     assert owner.process.startswith(f"{os.getpid()}-")
     assert read_process(2**22 + 1) == ""
+
+
+async def _gradekeeper_sweep(*arguments: str) -> tuple[int, str, str]:
+    """Run the installed command as a process of its own."""
+    command = [Path(sys.executable).parent / "gradekeeper", "sweep", *arguments]
+    done = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+async def test_the_command_is_one_of_gradekeepers(tmp_path: Path) -> None:
+    here, gone = socket.gethostname(), "4194305-1"
+    async with FakeApi(tmp_path / "kubeconfig") as api:
+        for name, box in {
+            "mine": _box(host=here, process=this_process().process),
+            "orphan": _box(host=here, process=gone),
+            "ended": _box("Failed", host="there"),
+        }.items():
+            box["metadata"]["name"] = name
+            api.pods[name] = box
+        where = ("--kubeconfig", str(tmp_path / "kubeconfig"), "-n", "boxes")
+
+        orphan, ended = "orphan: its process 4194305 is gone\n", "ended: it has ended\n"
+        code, told, _ = await _gradekeeper_sweep(*where, "--dry-run")
+        assert (code, told) == (0, orphan + ended + "2 boxes would be deleted\n")
+        assert len(api.pods) == 3
+        code, told, _ = await _gradekeeper_sweep(*where)
+        assert (code, told) == (0, orphan + ended + "2 boxes deleted\n")
+        assert set(api.pods) == {"mine"}
+        code, told, _ = await _gradekeeper_sweep(*where, "--run", "run 7")
+        assert (code, told) == (0, "mine: the run run 7 is over\n1 box deleted\n")
+        assert api.pods == {}
+
+    code, told, error = await _gradekeeper_sweep("--kubeconfig", str(tmp_path / "none"))
+    assert (code, told) == (1, "")
+    assert error.startswith("error: ") and len(error.splitlines()) == 1

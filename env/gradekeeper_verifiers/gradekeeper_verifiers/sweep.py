@@ -1,4 +1,4 @@
-"""Delete boxes that nobody will delete any more: `gradekeeper-sweep`.
+"""Delete boxes that nobody will delete any more: `gradekeeper sweep`.
 
 A process that ends in any way but SIGKILL deletes its boxes. What SIGKILL left runs until its
 `activeDeadlineSeconds` and then lies about as a finished Pod.
@@ -6,12 +6,12 @@ A process that ends in any way but SIGKILL deletes its boxes. What SIGKILL left 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import socket
-import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from gradekeeper.client import GradekeeperError, NotFoundError
 from gradekeeper_verifiers.cluster import Cluster, pods_path
@@ -103,22 +103,47 @@ async def sweep(
         await cluster.release()
 
 
-def main() -> None:
-    """Entry point of `gradekeeper-sweep`."""
-    parser = argparse.ArgumentParser(
-        description="Delete boxes whose process on this host is gone, and finished ones of others."
-    )
-    parser.add_argument("--kubeconfig", help="kubeconfig file")
-    parser.add_argument("--context", help="context of it")
-    parser.add_argument("-n", "--namespace", help="namespace of the boxes")
-    parser.add_argument("--run", help="delete all boxes of this run id instead")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
-    arguments = parser.parse_args()
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+"""`gradekeeper sweep`, found by its entry point; `gradekeeper.cli.main` says how."""
+
+
+@app.command()
+def main(
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", metavar="NAME", help="Default: that of the context."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Delete all boxes of this run instead, also live ones."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be deleted.")
+    ] = False,
+    context: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Context of the kubeconfig; default the current."),
+    ] = None,
+    kubeconfig: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Kubeconfig file; default as for kubectl."),
+    ] = None,
+) -> None:
+    """Delete agents' boxes whose process on this host is gone, and finished ones of other hosts."""
     try:
-        found = asyncio.run(sweep(**vars(arguments)))
+        found = asyncio.run(
+            sweep(
+                kubeconfig=kubeconfig,
+                context=context,
+                namespace=namespace,
+                run=run,
+                dry_run=dry_run,
+            )
+        )
     except GradekeeperError as error:
-        sys.exit(f"gradekeeper-sweep: {error}")
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
     for name, why in found:
-        sys.stdout.write(f"{name}: {why}\n")
-    verb = "would be deleted" if arguments.dry_run else "deleted"
-    sys.stdout.write(f"{len(found)} boxes {verb}\n")
+        typer.echo(f"{name}: {why}")
+    boxes = "1 box" if len(found) == 1 else f"{len(found)} boxes"
+    typer.echo(f"{boxes} {'would be deleted' if dry_run else 'deleted'}")

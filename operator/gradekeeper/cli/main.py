@@ -1,9 +1,15 @@
-"""The entry point `app`: collects the commands and turns errors into a line or a few."""
+"""The entry point `app`: collects the commands and turns errors into a line or a few.
+
+Other distributions bring commands by entry points of the group `gradekeeper.commands`: the name is
+the command's, the object a `typer.Typer`. They are loaded when they are used or listed, and never
+take the place of a command that is here.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Final
 
 import typer
@@ -11,24 +17,33 @@ from typer.core import TyperGroup
 
 from gradekeeper import __version__
 from gradekeeper.cli import _cluster, _doctor, _explain, _grade, _keys, _logs, _verify
-from gradekeeper.cli._errors import CliError, escaped
+from gradekeeper.cli._errors import CliError, ExitCode, escaped
 
 _SUITE: Final = "suite"
+_FURTHER: Final = "gradekeeper.commands"
 
 
 class _Commands(TyperGroup):
-    """Loads `suite` when it is used, and reports every error without a traceback."""
+    """Loads `suite` and others' commands when they are used; reports errors without a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), _SUITE]
+        own = [*super().list_commands(ctx), _SUITE]
+        return [*own, *sorted(entry_points(group=_FURTHER).names - set(own))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name != _SUITE:
-            return super().get_command(ctx, cmd_name)
-        from gradekeeper.suites.cli import app as suite_app
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        if cmd_name == _SUITE:
+            from gradekeeper.suites.cli import app as suite_app
 
-        command = typer.main.get_group(suite_app)
-        command.name = _SUITE
+            command: Any = typer.main.get_group(suite_app)
+        else:
+            found = entry_points(group=_FURTHER, name=cmd_name)
+            if not found:
+                return None
+            command = typer.main.get_command(_load(next(iter(found))))
+        command.name = cmd_name
         return command
 
     def main(
@@ -65,6 +80,19 @@ class _Commands(TyperGroup):
                 said = " ".join(said.split())  # typer wraps it for a terminal
             _fail(said + hint, status)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _load(entry: EntryPoint) -> typer.Typer:
+    """Import another distribution's command."""
+    try:
+        found = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise CliError(
+            f"The command `{entry.name}` ({entry.value}) cannot be loaded: {error}.",
+            ExitCode.FAILED,
+        ) from error
+    assert isinstance(found, typer.Typer), f"{entry.value} is no typer.Typer"
+    return found
 
 
 def _fail(message: str, code: int) -> None:
