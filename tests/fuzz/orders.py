@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lanes.lane_client import Lane, start_lane
+from lanes.lane_client import Lane, LaneNotStarted, start_lane
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDS = (0, 2)
@@ -86,24 +86,23 @@ class Driver:
 
     def one_lane(self) -> None:
         """Start a laned, send it things until it ends or enough were sent, then ask it to end."""
+        self.last = []
         lane = start_lane(self._folder)
         self.starts += 1
-        self.last = []
+        told = b""
         try:
             alive = self._talk(lane)
             status = self._end(lane, alive)
         finally:
             lane.socket.close()
             try:
-                lane.process.wait(PATIENCE)
+                _, told = lane.process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
                 lane.process.kill()
+                lane.process.communicate(timeout=PATIENCE)
                 raise Finding("laned goes on without a referee") from None
-            finally:
-                if lane.process.stderr:
-                    lane.process.stderr.close()
         if status not in ENDS:
-            raise Finding(f"laned ended with {status}")
+            raise Finding(f"laned ended with {status}; it wrote {told!r}")
         self.ends[status] = self.ends.get(status, 0) + 1
 
     def _talk(self, lane: Lane) -> bool:
@@ -197,7 +196,7 @@ def main(arguments: list[str]) -> int:
         while time.monotonic() - started < options.seconds:
             try:
                 driver.one_lane()
-            except (Finding, AssertionError, OSError) as error:
+            except (Finding, LaneNotStarted, AssertionError, OSError) as error:
                 print(f"finding: {error!r} (--seed {seed}) after {driver.last!r}"[:4000])
                 return 1
         print(f"stat::number_of_executed_units: {driver.sent}")

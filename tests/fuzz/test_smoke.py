@@ -26,6 +26,7 @@ from gradekeeper.referee.isolation import differences, read_probe
 from gradekeeper.referee.report import LIED, OUTCOME, PLAYED
 from gradekeeper.verdicts.signing import attestation_from_envelope
 from gradekeeper.verdicts.verify import verify_verdict
+from lanes.lane_client import LaneNotStarted, start_lane
 
 EXECUTIONS = 600
 
@@ -113,3 +114,30 @@ def test_whether_a_laned_that_crashes_is_found(folder: Path) -> None:
         driver = orders.Driver(other, random.Random(1))
         with pytest.raises(orders.Finding, match="ended with"):
             driver.one_lane()
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("sys.exit('no memory')", r"ended with 1; it wrote 'no memory\\n'"),
+        ("connect(); sys.exit('no memory')", r"ended with 1; it wrote 'no memory\\n'"),
+        ("signal.pause()", r"silent: \d+ \w+ \w .*; it wrote ''"),
+        ("connect(); signal.pause()", r"silent: \d+ bwrap \w .*; \d+ laned \w .*; it wrote ''"),
+    ],
+    ids=["ends", "ends-connected", "silent", "silent-connected"],
+)
+def test_a_lane_that_does_not_start_says_why(folder: Path, body: str, told: str) -> None:
+    """At once if it ended: waiting for its connection would lose its status and its words."""
+    other = folder / "not-started"
+    other.mkdir(mode=0o755, exist_ok=True)
+    (other / "laned").write_text(
+        "#!/usr/bin/python3\n"
+        "import signal, socket, sys\n"
+        "ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+        "def connect(): ours.connect(sys.argv[-1])\n"
+        f"{body}\n"
+    )
+    (other / "laned").chmod(0o755)
+    patience = 1.0 if "pause" in body else 60.0
+    with pytest.raises(LaneNotStarted, match=told):
+        start_lane(other, timeout=patience)

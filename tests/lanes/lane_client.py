@@ -12,7 +12,7 @@ import select
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,13 @@ TIMEOUT = 30.0
 
 class LaneEnded(Exception):
     """laned closed its socket."""
+
+
+class LaneNotStarted(Exception):
+    """It ended, or was silent for too long, before it introduced itself.
+
+    The text has its exit status or where each process waits, and what it wrote to stderr.
+    """
 
 
 @dataclass(frozen=True)
@@ -229,22 +236,33 @@ def drain(descriptor: int) -> bytes:
 def bubblewrap(*, scratch_bytes: int = 64 << 20, lane: Path) -> list[str]:
     """The command prefix that starts a program as PID 1 of a lane like that of a Pod.
 
-    The machine's files are there, read-only; `/lane` is the given folder, read-only; `/scratch` is
-    an own tmpfs of the given size. No capabilities; own user, PID, network and IPC namespaces.
-    Root has no process limit even in a user namespace of its own, so root becomes somebody else.
+    The machine's programs are there, read-only; `/mnt/lane` is the given folder, read-only;
+    `/mnt/scratch` is an own tmpfs of the given size; `/srv` and `/media` are for a test's mounts.
+    No capabilities; own user, PID, network and IPC namespaces. Root has no process limit even in a
+    user namespace of its own, so root becomes somebody else.
+
+    Not the whole machine from `/` down: bubblewrap then goes through all mounts that there are,
+    and gives up if one of them (of a Pod that ends, say) is unmounted meanwhile.
     """
     become = ["setpriv", "--reuid=23003", "--regid=23003", "--clear-groups"]
+    programs = ["--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc"]
+    for path in ("/bin", "/lib", "/lib32", "/lib64"):
+        if os.path.islink(path):
+            programs += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            programs += ["--ro-bind", path, path]
     return [
         *(become if os.getuid() == 0 else []),
         *("bwrap", "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc"),
         *("--as-pid-1", "--die-with-parent", "--cap-drop", "ALL"),
         *("--uid", str(LANE_UID), "--gid", str(LANE_UID)),
-        *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"),
+        *(*programs, "--ro-bind-try", "/opt", "/opt", "--dir", "/srv", "--dir", "/media"),
+        *("--proc", "/proc", "--dev", "/dev"),
         *("--size", str(1 << 20), "--tmpfs", "/dev/shm"),
         *("--remount-ro", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", "4096", "--tmpfs", "/mnt", "--ro-bind", str(lane), "/mnt/lane"),
         *("--size", str(scratch_bytes), "--perms", "1777", "--tmpfs", "/mnt/scratch"),
-        *("--remount-ro", "/mnt"),
+        *("--remount-ro", "/mnt", "--remount-ro", "/"),
     ]
 
 
@@ -258,10 +276,12 @@ def start_lane(
     scratch_bytes: int = 64 << 20,
     prefix: Sequence[str] = (),
     program: str = "laned",
+    timeout: float = TIMEOUT,
 ) -> Lane:
     """Starts `program` of the folder `lane` under bubblewrap and takes its one connection.
 
-    `prefix` is a command that runs another one, put before everything.
+    `prefix` is a command that runs another one, put before everything. Raises LaneNotStarted as
+    soon as nothing can connect any more, or after `timeout` s.
     """
     path = lane / "laned.sock"
     path.unlink(missing_ok=True)
@@ -269,7 +289,6 @@ def start_lane(
         listener.bind(str(path))
         path.chmod(0o666)
         listener.listen(1)
-        listener.settimeout(TIMEOUT)
         process = subprocess.Popen(
             [
                 *prefix,
@@ -279,8 +298,45 @@ def start_lane(
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
+        gone = os.pidfd_open(process.pid)
+        try:
+            ready, _, _ = select.select([listener, gone], [], [], timeout)
+        finally:
+            os.close(gone)
+        if listener not in ready:
+            raise _not_started(process)
         connection, _ = listener.accept()
     path.unlink()
     lane_end = Lane(process, connection, Message("", {}))
-    lane_end.hello = lane_end.receive()
+    try:
+        lane_end.hello = lane_end.receive(timeout)
+    except (LaneEnded, TimeoutError):
+        failure = _not_started(process)
+        connection.close()
+        raise failure from None
     return lane_end
+
+
+def _not_started(process: subprocess.Popen[bytes]) -> LaneNotStarted:
+    """Ends what is left of a lane and says what it was."""
+    try:
+        how = f"ended with {process.wait(1.0)}"
+    except subprocess.TimeoutExpired:
+        how = f"silent: {'; '.join(_tree(process.pid))}"
+        process.kill()
+    _, told = process.communicate(timeout=TIMEOUT)
+    return LaneNotStarted(f"{how}; it wrote {told.decode(errors='replace')[-2000:]!r}")
+
+
+def _tree(pid: int) -> Iterator[str]:
+    """A process and all below it: name, state, and where in the kernel it waits."""
+    place = Path("/proc") / str(pid)
+    try:
+        name, state = (place / "stat").read_text().partition("(")[2].rsplit(") ", 1)
+        yield f"{pid} {name} {state[0]} {(place / 'wchan').read_text()}"
+        children = (place / "task" / str(pid) / "children").read_text().split()
+    except OSError as error:  # it has just ended, or is somebody else's
+        yield f"{pid} {error.strerror}"
+        return
+    for child in children:
+        yield from _tree(int(child))

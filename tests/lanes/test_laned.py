@@ -121,6 +121,19 @@ def test_it_needs_the_proc_of_its_namespace(lane_folder: Path) -> None:
     assert b"/proc does not show" in done.stderr
 
 
+def test_a_lane_of_a_test_has_no_mount_that_another_may_take_away(lane: Lane) -> None:
+    """bubblewrap gives up when one that it is about to change is unmounted: Pods here come and go.
+
+    Such a start looks like a laned that does not connect.
+    """
+    run = lane.run(["/bin/cat", "/proc/self/mountinfo"])
+    places = {line.split()[4].decode() for line in run.stdout.splitlines()}
+    ours = {"/", "/dev", "/proc", "/mnt", "/usr", "/etc", "/opt"}
+    ours |= {"/bin", "/lib", "/lib32", "/lib64"}
+    below = ("/dev/", "/proc/", "/etc/", LANE, SCRATCH)  # a container has mounts in /etc
+    assert {place for place in places if not place.startswith(below)} <= ours
+
+
 def test_it_waits_for_the_socket(lane_folder: Path) -> None:
     """The containers of a Pod start in any order."""
     path = lane_folder / "late.sock"
