@@ -429,17 +429,6 @@ def test_the_namespace_of_boxes_is_restricted_and_takes_nobodys_calls(render: Re
     assert the(documents, "LimitRange")["spec"]["limits"] == [{"type": "Pod", "max": {"cpu": "4"}}]
 
 
-def test_boxes_may_be_cut_off_from_their_start(render: Render) -> None:
-    proof = [{"to": [{"ipBlock": {"cidr": "192.0.2.7/32"}}], "ports": [{"port": 443}]}]
-    closed = {"denyEgress": True, "egress": proof}
-    rollouts = {"enabled": True, "networkPolicy": closed}
-    policy = the(render({"rollouts": rollouts}), "NetworkPolicy", "gradekeeper-rollouts")["spec"]
-    assert policy == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "egress": proof}
-    closed["egress"] = []
-    policy = the(render({"rollouts": rollouts}), "NetworkPolicy", "gradekeeper-rollouts")["spec"]
-    assert policy == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-
-
 def test_rollouts_ask_for_no_more_than_was_said(render: Render) -> None:
     on = {"enabled": True, "create": False, "networkPolicy": {"enabled": False}}
     before, after = (
