@@ -26,7 +26,9 @@ from lanes.lane_client import Lane, LaneNotStarted, start_lane
 ROOT = Path(__file__).resolve().parents[2]
 ENDS = (0, 2)
 """Statuses of laned: it was told to end, or something was not of the grammar."""
-PATIENCE = 15.0
+PATIENCE = 60.0
+"""Seconds: a campaign beside other work has to wait for a processor."""
+PROGRESS_SECONDS = 60.0
 
 
 def message(verb: str, *fields: str) -> bytes:
@@ -87,7 +89,7 @@ class Driver:
     def one_lane(self) -> None:
         """Start a laned, send it things until it ends or enough were sent, then ask it to end."""
         self.last = []
-        lane = start_lane(self._folder)
+        lane = start_lane(self._folder, timeout=PATIENCE)
         self.starts += 1
         told = b""
         try:
@@ -192,8 +194,11 @@ def main(arguments: list[str]) -> int:
         build(folder)
         driver = Driver(folder, random.Random(seed))
         print(f"INITED seed {seed}", flush=True)
-        started = time.monotonic()
+        started = told = time.monotonic()
         while time.monotonic() - started < options.seconds:
+            if time.monotonic() - told > PROGRESS_SECONDS:
+                told = time.monotonic()
+                print(f"#{driver.sent} starts: {driver.starts} ends: {driver.ends}", flush=True)
             try:
                 driver.one_lane()
             except (Finding, LaneNotStarted, AssertionError, OSError) as error:
