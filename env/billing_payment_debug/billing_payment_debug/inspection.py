@@ -63,6 +63,16 @@ def inspect(archive: bytes, given: Mapping[str, bytes]) -> Inspection:
             for path in folder.rglob("*")
             if path.is_file()
         }
+    return compare(submitted, given)
+
+
+def compare(submitted: Mapping[str, bytes], given: Mapping[str, bytes]) -> Inspection:
+    """Compare files with those that the agent was given; pure.
+
+    Args:
+        submitted: Path -> content, at least of all sources and tests.
+        given: The task's repository.
+    """
     return Inspection(
         all(submitted.get(path) == given[path] for path in given if path.startswith(_TESTS)),
         tuple(

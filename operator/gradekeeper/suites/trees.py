@@ -168,6 +168,22 @@ def submission_tree(
     return tree
 
 
+def scenario_tree(folder: Path, definition: SuiteDefinition, scenario: Scenario) -> Tree:
+    """All files of a scenario's submission; its links are not among them.
+
+    Raises:
+        DefinitionError: as `submission_tree`.
+    """
+    tree = submission_tree(
+        folder, definition, scenario.folders(), scenario.generate, scenario.repairs
+    )
+    return {
+        path: file
+        for path, file in tree.items()
+        if not any(fnmatchcase(path, glob) for glob in scenario.delete)
+    }
+
+
 def archive_tree(tree: Tree, links: Mapping[str, str] | None = None) -> bytes:
     """One tar.gz, the same bytes for the same files on every machine.
 
@@ -215,15 +231,7 @@ def build_submission(folder: Path | str, name: str) -> bytes:
         return archive_tree(submission_tree(root, definition, [], repairs=repairs))
     for scenario in load_scenarios(root):
         if scenario.name == name:
-            tree = submission_tree(
-                root, definition, scenario.folders(), scenario.generate, scenario.repairs
-            )
-            kept = {
-                path: file
-                for path, file in tree.items()
-                if not any(fnmatchcase(path, glob) for glob in scenario.delete)
-            }
-            return archive_tree(kept, scenario.links)
+            return archive_tree(scenario_tree(root, definition, scenario), scenario.links)
     known = [
         *(GOLD, NULL, *PEERS),
         *(f"{ONLY}{defect}" for defect in defects),
