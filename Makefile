@@ -114,7 +114,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 unit: ## pure parts, and a few seconds of each fuzzer
 	$(PYTEST) tests/unit tests/fuzz
 
-env-test: $(ENV_VENV)/.installed ## verifiers on Kubernetes and the billing environment, against servers on loopback
+env-test: $(ENV_VENV)/.installed lanes ## verifiers on Kubernetes and the billing environment, against servers on loopback
 	$(ENV_VENV)/bin/python -m pytest -q -m "not cluster" tests/env
 
 env-e2e: $(ENV_VENV)/.installed images ## the same on the cluster: boxes, and evaluations whose boxes fail in all ways

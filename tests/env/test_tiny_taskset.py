@@ -1,0 +1,209 @@
+"""The taskset that env/gradekeeper_verifiers/README.md prints: run as it is printed.
+
+Without a cluster all is real but the API server: `vf-eval`, the harness, the suite, the referee and
+the lane (under bubblewrap), the signature. With one, that is real as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from demo import images, stage
+from demo.commands import Cluster
+
+from contract.fake_api import FakeApi
+from contract.stand_in import StandIn
+from env.boxes import open_place
+from env.scripted_model import Message, call_tools, say, serve
+from gradekeeper.referee.local import LocalLane, grade_local
+from gradekeeper.suites import build_bundle
+from gradekeeper.verdicts.model import verdict_from_result
+from guide import ROOT, blocks, shown_files
+
+pytestmark = pytest.mark.slow
+
+README = ROOT / "env" / "gradekeeper_verifiers" / "README.md"
+TASKSET = "docs/examples/tiny/tiny_basket.py"
+SUITE = ROOT / "docs" / "examples" / "tiny" / "suite"
+NAME = "tiny-basket"
+REPAIR = "sed -i 's/+= centsEach/+= pieces * centsEach/' src/shop/Basket.java"
+SPOIL = "rm src/shop/Basket.java"
+
+
+def test_the_readme_prints_the_taskset_as_it_is() -> None:
+    shown = shown_files(README)
+    assert shown == {TASKSET: (ROOT / TASKSET).read_text()}
+    assert len(shown[TASKSET].splitlines()) <= 40
+
+
+class Agents:
+    """Plays the rollouts of a run: the first one repairs the basket, the next one does not."""
+
+    def __init__(self) -> None:
+        self._commands: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def play(self, request: dict[str, Any], rollout: str) -> Message:
+        with self._lock:
+            command = self._commands.setdefault(rollout, SPOIL if self._commands else REPAIR)
+        asked = next(m["content"] for m in request["messages"] if m["role"] == "user")
+        assert asked == "src/shop/Basket.java ignores pieces. Fix it."
+        if any(message["role"] == "tool" for message in request["messages"]):
+            return say("done")
+        return call_tools(0, ("bash", {"command": command}))
+
+    def check(self, traces: dict[str, dict[str, Any]]) -> None:
+        """Hold what was recorded against what was done."""
+        assert set(traces) == set(self._commands)
+        for rollout, trace in traces.items():
+            assert trace["ok"], trace["errors"]
+            repaired = self._commands[rollout] == REPAIR
+            assert trace["rewards"]["repaired"]["score"] == float(repaired)
+            kept = trace["info"]["gradekeeper"]
+            reason = "Completed" if repaired else "DoesNotCompile"
+            assert (kept["decision"], kept["reason"]) == ("Graded", reason)
+
+
+def printed_command(*flags: str, **words: str) -> str:
+    """The README's command with its words in capitals, and whatever else, filled in."""
+    (block,) = (text for text in blocks(README, "console") if NAME in text)
+    command = block.removeprefix("$ ").replace("\\\n", " ").strip()
+    for word, value in words.items():
+        command, found = re.subn(rf"\b{re.escape(word)}\b", value, command)
+        assert found == 1, word
+    return " ".join([command, *flags])
+
+
+def run_printed(command: str, out: Path, **environment: str) -> dict[str, dict[str, Any]]:
+    """Run a command in the checkout, as its reader does; returns the traces by their id."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} -o '{out}' --no-push --no-rich"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path, "HOME": str(out.parent), "KEY": "none", **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (file,) = out.rglob("traces.jsonl")
+    episodes = [json.loads(line) for line in file.read_text().splitlines()]
+    return {trace["id"]: trace for episode in episodes for trace in episode["traces"]}
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("suite")
+    return build_bundle(SUITE, folder / "bundle", kit=LocalLane.from_environment().kit).path
+
+
+@asynccontextmanager
+async def grading(bundle: Path, folder: Path) -> AsyncIterator[None]:
+    """An API server whose jobs are graded by the local engine; its settings are in a folder."""
+    signer, lane = StandIn(), LocalLane.from_environment()
+    async with FakeApi().running() as api:
+        context = {"cluster": "c", "user": "u", "namespace": "elsewhere"}
+        config = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": context}],
+            "clusters": [{"name": "c", "cluster": {"server": api.url}}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+        }
+        (folder / "kubeconfig").write_text(json.dumps(config))
+        (folder / "verdict.pub").write_bytes(signer.public_pem)
+
+        def waiting() -> tuple[dict[str, Any], bytes] | None:
+            """A job without a verdict whose parts have all come, and what they add up to."""
+            for (plural, namespace, _), job in api.objects.items():
+                if plural != "gradingjobs" or "status" in job:
+                    continue
+                named = job["spec"]["submission"]["configMaps"]
+                parts = [api.get("configmaps", namespace, name) for name in named]
+                if None not in parts:
+                    data = (base64.b64decode(p["binaryData"]["part"]) for p in parts if p)
+                    return job, b"".join(data)
+            return None
+
+        async def operator() -> None:
+            while True:
+                await api.wait_until(lambda: waiting() is not None)
+                found = waiting()
+                assert found is not None
+                job, submission = found
+                assert job["spec"]["suiteRef"] == {"name": NAME}
+                graded = await asyncio.to_thread(grade_local, bundle, submission, lane=lane)
+                status = signer.status(job, verdict_from_result(graded.result))
+                metadata = job["metadata"]
+                api.set_status("gradingjobs", metadata["namespace"], metadata["name"], status)
+
+        working = asyncio.create_task(operator())
+        try:
+            yield
+        finally:
+            assert not working.done(), working.exception()
+            working.cancel()
+            await asyncio.wait([working])
+
+
+async def test_it_runs_as_printed_and_is_graded_on_this_machine(
+    bundle: Path, tmp_path: Path
+) -> None:
+    agents = Agents()
+    with serve(agents.play) as (url, _):
+        async with grading(bundle, tmp_path):
+            command = printed_command(
+                MODEL="scripted", URL=url, kubernetes="subprocess",
+                **{"verdict.pub": str(tmp_path / "verdict.pub")},
+            )  # fmt: skip
+            kubeconfig = str(tmp_path / "kubeconfig")
+            traces = await asyncio.to_thread(
+                run_printed, command, tmp_path / "out", KUBECONFIG=kubeconfig
+            )
+    agents.check(traces)
+
+
+@pytest.fixture
+def published() -> Iterator[Path]:
+    """The suite on the cluster, admitted; yields the file with the installation's key."""
+    cluster = Cluster.find()
+    stage.OUT.mkdir(parents=True, exist_ok=True)
+    found = stage.Images.load()
+    stage.install(cluster, found)
+    made = images.build_bundle(cluster, SUITE, NAME)
+    image = images.build_suite_image(cluster, made, NAME)
+    try:
+        stage.publish_suite(cluster, NAME, image, found.lane)
+        yield stage.verdict_key(cluster)
+    finally:
+        gone = ("-n", stage.NAMESPACE, "delete", "--ignore-not-found", "--timeout=60s")
+        cluster.kubectl(*gone, "gradingsuite", NAME)
+        cluster.kubectl(*gone, "configmap", f"{NAME}-index")
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(900)
+def test_it_runs_as_printed_on_the_cluster(published: Path, tmp_path: Path) -> None:
+    agents = Agents()
+    with open_place() as place, serve(agents.play) as (url, _):
+        settings = place.flags("--env.agent.runtime")
+        flags = settings[settings.index("kubernetes") + 1 :]
+        command = printed_command(
+            *flags, MODEL="scripted", URL=url, **{"verdict.pub": str(published)}
+        )
+        traces = run_printed(command, tmp_path / "out", **place.cluster.environment)
+        assert place.boxes() == []
+    agents.check(traces)
