@@ -67,6 +67,35 @@ def test_a_submitter(graded: Graded, verb: str, resource: str, allowed: bool) ->
     assert may(graded, TRAINER, verb, resource) is allowed
 
 
+@pytest.mark.parametrize("role", ["view", "edit", "admin"])
+def test_whoever_reads_secrets_by_the_clusters_own_roles_may_not_submit(
+    graded: Graded, role: str
+) -> None:
+    account = f"system:serviceaccount:{NAMESPACE}:e2e-{role}"
+    binding: Manifest = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": f"e2e-{role}", "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": f"e2e-{role}", "namespace": NAMESPACE},
+        ],
+    }
+    graded.cluster.apply(binding)
+    try:
+        # This is why: detail logs are Secrets, and say what hidden tests expect.
+        assert may(graded, account, "get", "secrets") is (role != "view")
+        assert may(graded, account, "list", "gradingjobs.gradekeeper.dev")
+        for verb in ("create", "patch", "update", "delete"):
+            for resource in ("gradingjobs", "gradingsuites"):
+                assert not may(graded, account, verb, f"{resource}.gradekeeper.dev"), (
+                    verb,
+                    resource,
+                )
+    finally:
+        graded.cluster.kubectl("-n", NAMESPACE, "delete", "rolebinding", f"e2e-{role}")
+
+
 def test_the_operator_may(graded: Graded) -> None:
     for verb, resource in (
         ("create", "pods"),
