@@ -165,28 +165,13 @@ class LocalLane:
                 *("--pid", "--fork", "--kill-child", "--mount-proc", *become),
                 *(str(tools / "laned"), "--scratch", str(scratch), str(work / "lane/laned.sock")),
             ]
-        seen = [
-            folder
-            for folder in ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/share")
-            if os.path.isdir(folder)
-        ]
-        seen += [path for path in ("/etc/ld.so.cache", "/etc/alternatives") if os.path.exists(path)]
-        seen += sorted(glob.glob("/etc/java-*"))
         home = str(self.java_home)
-        if not any(home.startswith(folder + "/") for folder in seen):
-            seen.append(home)
-        binds = [word for path in seen for word in ("--ro-bind", path, path)]
-        for link in ("/bin", "/lib", "/lib64", "/lib32"):
-            if os.path.islink(link):
-                binds += ["--symlink", os.readlink(link), link]
-            elif os.path.isdir(link):
-                binds += ["--ro-bind", link, link]
         return [
             *become,
             *(str(self.bubblewrap), "--unshare-all", "--unshare-user", "--as-pid-1"),
             *("--die-with-parent", "--cap-drop", "ALL", "--clearenv"),
             *("--uid", str(LANE_UID), "--gid", str(LANE_UID)),
-            *binds,
+            *_programs(home),
             *("--proc", "/proc", "--dev", "/dev"),
             *("--size", str(1 << 20), "--tmpfs", _SHM, "--remount-ro", _SHM),
             *("--remount-ro", "/dev"),
@@ -219,10 +204,33 @@ def _become() -> list[str]:
     return ["setpriv", f"--reuid={HOST_UID}", f"--regid={HOST_UID}", "--clear-groups"]
 
 
+def _programs(*more: str) -> list[str]:
+    """The words for bubblewrap that show a lane the programs of this machine, and `more` folders.
+
+    Never a folder in which others mount: bubblewrap goes through all mounts below, and gives up if
+    one of them is unmounted meanwhile.
+    """
+    seen = [
+        folder
+        for folder in ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/share")
+        if os.path.isdir(folder)
+    ]
+    seen += [path for path in ("/etc/ld.so.cache", "/etc/alternatives") if os.path.exists(path)]
+    seen += sorted(glob.glob("/etc/java-*"))
+    seen += [path for path in more if not any(path.startswith(f"{folder}/") for folder in seen)]
+    binds = [word for path in seen for word in ("--ro-bind", path, path)]
+    for link in ("/bin", "/lib", "/lib64", "/lib32"):
+        if os.path.islink(link):
+            binds += ["--symlink", os.readlink(link), link]
+        elif os.path.isdir(link):
+            binds += ["--ro-bind", link, link]
+    return binds
+
+
 def _can_isolate(bubblewrap: str) -> bool:
     """Whether bubblewrap may make namespaces here; many containers forbid it."""
-    namespaces = ["--unshare-all", "--unshare-user", "--ro-bind", "/", "/"]
-    command = [*_become(), bubblewrap, *namespaces, "true"]
+    namespaces = ["--unshare-all", "--unshare-user", *_programs()]
+    command = [*_become(), bubblewrap, *namespaces, "/bin/true"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
