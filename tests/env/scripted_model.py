@@ -1,16 +1,29 @@
-"""An OpenAI-compatible server on loopback that plays agents: it calls the tools its prompt lists.
+"""An OpenAI-compatible server on loopback that plays agents.
 
-A prompt is text, then `SCRIPT: ` and a JSON list of [tool, arguments] pairs, one for each turn.
+By default it calls the tools that its prompt lists: text, then `SCRIPT: ` and a JSON list of [tool,
+arguments] pairs, one for each turn. `env.cast` plays agents whose prompts say nothing of the kind.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+Message = dict[str, Any]
+Play = Callable[[dict[str, Any], str], Message]
+"""The next message of the agent, from a request and the id of the rollout that it belongs to."""
+
+
+class Refused(Exception):
+    """The model answers with an error: HTTP status and text."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 def script(*calls: tuple[str, dict[str, Any] | str]) -> str:
@@ -18,22 +31,37 @@ def script(*calls: tuple[str, dict[str, Any] | str]) -> str:
     return "Do what the script says.\nSCRIPT: " + json.dumps(calls)
 
 
-def _next_message(request: dict[str, Any]) -> dict[str, Any]:
+def play_script(request: dict[str, Any], rollout: str) -> Message:
+    """Do what the prompt says."""
     messages = request["messages"]
     first = next(m["content"] for m in messages if m["role"] == "user")
     text = first if isinstance(first, str) else "".join(part["text"] for part in first)
     calls = json.loads(text.rpartition("SCRIPT: ")[2])
     done = sum(message["role"] == "tool" for message in messages)
-    if done >= len(calls):
-        return {"role": "assistant", "content": "done"}
-    name, arguments = calls[done]
-    if not isinstance(arguments, str):
-        arguments = json.dumps(arguments)
-    function = {"name": name, "arguments": arguments}
+    return call_tools(done, calls[done]) if done < len(calls) else say("done")
+
+
+def say(text: str) -> Message:
+    """The last message of an agent."""
+    return {"role": "assistant", "content": text}
+
+
+def call_tools(first: int, *calls: tuple[str, dict[str, Any] | str]) -> Message:
+    """A message that calls tools; `first` numbers the first call."""
     return {
         "role": "assistant",
         "content": None,
-        "tool_calls": [{"id": f"call-{done}", "type": "function", "function": function}],
+        "tool_calls": [
+            {
+                "id": f"call-{number}",
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
+                },
+            }
+            for number, (name, arguments) in enumerate(calls, first)
+        ],
     }
 
 
@@ -49,7 +77,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append(request)  # type: ignore[attr-defined]
-        message = _next_message(request)
+        try:
+            message = self.server.play(request, self.headers.get("x-session-id", ""))  # type: ignore[attr-defined]
+        except Refused as refusal:
+            self._send({"error": {"message": str(refusal)}}, refusal.status)
+            return
         reason = "tool_calls" if message.get("tool_calls") else "stop"
         self._send(
             {
@@ -62,9 +94,9 @@ class _Handler(BaseHTTPRequestHandler):
             }
         )
 
-    def _send(self, value: dict[str, Any]) -> None:
+    def _send(self, value: dict[str, Any], status: int = 200) -> None:
         body = json.dumps(value).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -72,11 +104,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serve() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def serve(play: Play = play_script) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Serve on a free port; yields the base URL and the list that requests are kept in."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     server.requests = []  # type: ignore[attr-defined]
+    server.play = play  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from demo.commands import Cluster
-from demo.stage import Images
 from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import Runtime, provision_runtime
 
+from env.boxes import Place, open_place
 from env.scripted_model import serve
-from gradekeeper_verifiers.config import KubernetesConfig
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -30,49 +26,10 @@ HERE = Path(__file__).resolve().parent
 BIN = Path(sys.executable).parent
 
 
-@dataclass(frozen=True)
-class Place:
-    """A namespace for boxes, with the restricted standard enforced."""
-
-    cluster: Cluster
-    namespace: str
-
-    def config(self, **fields: Any) -> KubernetesConfig:
-        settings = {
-            "context": self.cluster.context,
-            "kubeconfig": self.cluster.environment.get("KUBECONFIG"),
-            "namespace": self.namespace,
-            "image": Images.load().operator,
-            "cpu": 0.5,
-            "cpu_request": 0.02,
-            "memory": 0.125,
-            "disk": 0.25,
-            "start_timeout": 60,
-        }
-        return KubernetesConfig(**{**settings, **fields})
-
-    def boxes(self) -> list[dict[str, Any]]:
-        """Pods that are not being deleted."""
-        pods = self.cluster.read("pods", "-n", self.namespace)["items"]
-        return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-
-
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
-    cluster = Cluster.find()
-    namespace = f"boxes-{secrets.token_hex(4)}"
-    cluster.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": namespace,
-                "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
-            },
-        }
-    )
-    yield Place(cluster, namespace)
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    with open_place() as opened:
+        yield opened
 
 
 async def _sh(box: Runtime, command: str) -> tuple[int, str]:
@@ -178,7 +135,7 @@ def test_what_a_process_leaves(place: Place, how: str) -> None:
         (left,) = place.boxes()
         context = ["--context", place.cluster.context] if place.cluster.context else []
         swept = subprocess.run(
-            [BIN / "gradekeeper-sweep", "-n", place.namespace, *context],
+            [BIN / "gradekeeper", "sweep", "-n", place.namespace, *context],
             env=environment,
             capture_output=True,
             text=True,
@@ -245,13 +202,6 @@ def _context(place: Place) -> list[str]:
 
 
 def test_every_failure_is_of_the_right_kind(place: Place, tmp_path: Path) -> None:
-    config = place.config(memory=0.0625)
-    runtime: list[str] = []
-    for name in ("context", "kubeconfig", "namespace", "image", "cpu", "cpu_request", "memory",
-                 "disk"):  # fmt: skip
-        value = getattr(config, name)
-        if value is not None:
-            runtime += [f"--env.agent.runtime.{name.replace('_', '-')}", str(value)]
     stop = threading.Event()
     deleting = threading.Thread(target=_delete_marked, args=(place, stop))
     with serve() as (url, _):
@@ -267,7 +217,7 @@ def test_every_failure_is_of_the_right_kind(place: Place, tmp_path: Path) -> Non
             [
                 BIN / "vf-eval",
                 "box-cases",
-                *("--env.agent.runtime.type", "kubernetes", *runtime),
+                *place.flags("--env.agent.runtime", memory=0.0625),
                 *("--env.agent.harness.id", "gradekeeper_bash"),
                 *("-m", "scripted", "--client.base-url", url, "--client.api-key-var", "KEY"),
                 *("-r", "1", "-c", str(len(CASES)), "-o", tmp_path / "out", "--no-push"),
