@@ -76,6 +76,7 @@ struct slot {
     int refused;    /* errno, 0 if the process did run */
     uint64_t cpu_us;
     long maxrss_kib;
+    unsigned left;  /* processes of no live order when it ended */
 };
 
 static struct slot slots[MAX_LIVE];
@@ -318,11 +319,13 @@ static bool speak(void)
                                   strerrorname_np(slot->refused), 0);
             else
                 length = snprintf(reply, sizeof reply,
-                                  "exit%cid=%u%c%s=%d%ccpu_us=%llu%cmaxrss_kib=%ld%c", 0, slot->id,
+                                  "exit%cid=%u%c%s=%d%ccpu_us=%llu%cmaxrss_kib=%ld%cleft=%u%c", 0,
+                                  slot->id,
                                   0, WIFSIGNALED(slot->status) ? "signal" : "status",
                                   WIFSIGNALED(slot->status) ? WTERMSIG(slot->status)
                                                             : WEXITSTATUS(slot->status),
-                                  0, (unsigned long long)slot->cpu_us, 0, slot->maxrss_kib, 0);
+                                  0, (unsigned long long)slot->cpu_us, 0, slot->maxrss_kib, 0,
+                                  slot->left, 0);
             reply_length = (size_t)length;
             slot->state = FREE;
         }
@@ -345,16 +348,72 @@ static bool speak(void)
 
 /* ------------------------------------------------------------------ processes */
 
+struct process {
+    pid_t pid, session;
+};
+
+static DIR *list_processes(void)
+{
+    int directory = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = directory < 0 ? NULL : fdopendir(directory);
+    if (!entries)
+        stop(EXIT_UNABLE, "cannot list processes");
+    return entries;
+}
+
+/* The next living process but laned itself; false after the last. */
+static bool next_process(DIR *entries, struct process *found)
+{
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        char path[32], text[512], state;
+        long pid = strtol(entry->d_name, NULL, 10), session;
+        if (pid <= 1 || snprintf(path, sizeof path, "%ld/stat", pid) >= (int)sizeof path)
+            continue;
+        int file = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        if (file < 0)
+            continue;
+        ssize_t length = read(file, text, sizeof text - 1);
+        close(file);
+        text[length < 0 ? 0 : length] = 0;
+        /* The name in parentheses may hold anything, parentheses too: the last one ends it. */
+        char *rest = strrchr(text, ')');
+        if (!rest || sscanf(rest + 1, " %c %*d %*d %ld", &state, &session) != 2)
+            continue;
+        if (state != 'Z' && state != 'X') {
+            *found = (struct process){(pid_t)pid, (pid_t)session};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How many processes belong to no live order: what ended ones left, and who left his session. */
+static unsigned count_strays(void)
+{
+    unsigned count = 0;
+    DIR *entries = list_processes();
+    for (struct process each; next_process(entries, &each);) {
+        bool ours = false;
+        for (int i = 0; i < MAX_LIVE; i++) /* a new one may not have reached setsid() */
+            ours |= slots[i].state == LIVE
+                    && (slots[i].pid == each.pid || slots[i].pid == each.session);
+        count += !ours;
+    }
+    closedir(entries);
+    return count;
+}
+
 /* Collects every ended child, orders and orphans alike. Returns how many. */
 static unsigned reap(void)
 {
     unsigned count = 0;
+    unsigned ended = 0; /* slots, by bit */
     for (;;) {
         int status;
         struct rusage usage;
         pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
         if (pid <= 0)
-            return count;
+            break;
         count++;
         for (int i = 0; i < MAX_LIVE; i++) {
             struct slot *slot = &slots[i];
@@ -368,8 +427,16 @@ static unsigned reap(void)
                            + (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
             slot->maxrss_kib = usage.ru_maxrss;
             slot->state = ENDED;
+            ended |= 1u << i;
         }
     }
+    if (ended) {
+        unsigned left = count_strays();
+        for (int i = 0; i < MAX_LIVE; i++)
+            if (ended & 1u << i)
+                slots[i].left = left;
+    }
+    return count;
 }
 
 /* Between fork and exec. Says why it cannot go on through `report`, which exec closes. */
@@ -487,28 +554,11 @@ static void start(struct order *order, int *given)
 static unsigned kill_session(pid_t session)
 {
     unsigned found = 0;
-    int directory = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = directory < 0 ? NULL : fdopendir(directory);
-    if (!entries)
-        stop(EXIT_UNABLE, "cannot list processes");
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        char path[32], text[512], state;
-        long member = strtol(entry->d_name, NULL, 10), owner;
-        if (member <= 1 || snprintf(path, sizeof path, "%ld/stat", member) >= (int)sizeof path)
-            continue;
-        int file = openat(proc, path, O_RDONLY | O_CLOEXEC);
-        if (file < 0)
-            continue;
-        ssize_t length = read(file, text, sizeof text - 1);
-        close(file);
-        text[length < 0 ? 0 : length] = 0;
-        /* The name in parentheses may hold anything, parentheses too: the last one ends it. */
-        char *rest = strrchr(text, ')');
-        if (!rest || sscanf(rest + 1, " %c %*d %*d %ld", &state, &owner) != 2)
-            continue;
-        if (owner == session && state != 'Z' && state != 'X') {
+    DIR *entries = list_processes();
+    for (struct process each; next_process(entries, &each);) {
+        if (each.session == session) {
             found++;
-            kill((pid_t)member, SIGKILL);
+            kill(each.pid, SIGKILL);
         }
     }
     closedir(entries);
@@ -801,7 +851,7 @@ int main(int argc, char **argv)
     if (children < 0)
         stop(EXIT_UNABLE, "no signalfd");
     connect_referee(argv[1]);
-    reply_length = (size_t)snprintf(reply, sizeof reply, "hello%cprotocol=1%cpid=%d%cuid=%u%c", 0,
+    reply_length = (size_t)snprintf(reply, sizeof reply, "hello%cprotocol=2%cpid=%d%cuid=%u%c", 0,
                                     0, getpid(), 0, getuid(), 0);
     for (;;) {
         struct signalfd_siginfo ignored;

@@ -78,7 +78,7 @@ def null_order(lane: Lane, argv: list[str], **options: object) -> int:
 
 
 def test_it_introduces_itself(lane: Lane) -> None:
-    assert lane.hello == Message("hello", {"protocol": "1", "pid": "1", "uid": str(LANE_UID)})
+    assert lane.hello == Message("hello", {"protocol": "2", "pid": "1", "uid": str(LANE_UID)})
 
 
 @pytest.mark.parametrize(
@@ -347,13 +347,13 @@ def test_scratch_is_as_large_as_its_mount(lane_folder: Path) -> None:
 def test_an_exit_status_is_reported(lane: Lane, status: int) -> None:
     end = lane.run([HOSTILE, "exit", str(status)]).end
     assert end.verb == "exit"
-    assert end.fields.keys() == {"id", "status", "cpu_us", "maxrss_kib"}
+    assert end.fields.keys() == {"id", "status", "cpu_us", "maxrss_kib", "left"}
     assert end.fields["status"] == str(status)
 
 
 def test_a_signal_is_reported(lane: Lane) -> None:
     end = lane.run([HOSTILE, "raise", str(int(signal.SIGSEGV))]).end
-    assert end.fields.keys() == {"id", "signal", "cpu_us", "maxrss_kib"}
+    assert end.fields.keys() == {"id", "signal", "cpu_us", "maxrss_kib", "left"}
     assert end.fields["signal"] == str(int(signal.SIGSEGV))
 
 
@@ -444,6 +444,20 @@ def test_escapees_outlive_kill_and_die_in_the_sweep(lane: Lane) -> None:
     lane.sweep()
     assert at_end(out)
     close_all(stdin, out, err)
+
+
+def test_an_end_tells_what_belongs_to_nobody(lane: Lane) -> None:
+    living, *living_pipes = lane.spawn([HOSTILE, "background"])
+    read_until(living_pipes[1], b"ready\n")
+    assert lane.run(["/bin/true"]).end.fields["left"] == "0"
+    number, *pipes = lane.spawn([HOSTILE, "escape", "60"])
+    read_until(pipes[1], b"escaped\n")
+    assert lane.wait_for("exit", id=str(number)).fields["left"] == "1"
+    lane.send("kill", f"id={living}")
+    assert lane.wait_for("exit", id=str(living)).fields["left"] == "1"
+    lane.sweep()
+    assert lane.run(["/bin/true"]).end.fields["left"] == "0"
+    close_all(*living_pipes, *pipes)
 
 
 def test_a_sweep_is_reported_after_what_it_ended(lane: Lane) -> None:

@@ -618,11 +618,16 @@ def _ledger(suite: Suite, recording: _Recording | None) -> Ledger:
 
 
 def _units(suite: Suite, recording: _Recording | None) -> list[Unit]:
-    """Groups in the suite's order, repeats adjacent: a hang costs the same each time."""
+    """Groups that hold calls first, each kind in the suite's order, repeats adjacent.
+
+    Their last repeats wait for most of their time, so others run beside them; and repeats that run
+    side by side pay for a hang at the same time.
+    """
     if recording is None:
+        groups = sorted(suite.groups, key=lambda group: not any(t.holds for t in group.tests))
         return [
             Unit(group, repeat, list(group.tests))
-            for group in suite.groups
+            for group in groups
             for repeat in range(group.repeats)
         ]
     units = []

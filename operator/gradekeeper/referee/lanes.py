@@ -17,7 +17,7 @@ from typing import Final
 from gradekeeper.referee.errors import LaneGone
 
 MAX_MESSAGE: Final = 60 * 1024
-PROTOCOL: Final = "1"
+PROTOCOL: Final = "2"
 SEND_SECONDS: Final = 10.0
 """How long laned may leave its socket full."""
 KILL_SECONDS: Final = 20.0
@@ -82,7 +82,7 @@ def encode_order(order: Order) -> bytes:
 
 _VERBS: Final = {
     "hello": {"protocol", "pid", "uid"},
-    "exit": {"id", "status", "signal", "cpu_us", "maxrss_kib"},
+    "exit": {"id", "status", "signal", "cpu_us", "maxrss_kib", "left"},
     "refused": {"id", "error"},
     "swept": {"killed"},
 }

@@ -1,9 +1,11 @@
 """The runs of a grading: which process runs which tests, when, how often, and what came of it.
 
 A *unit* is one group in one repeat: its tests run one after another in one process, and in
-another one with what is left when that hangs or dies. Units run `parallel` at a time as one batch
-of laned, between two sweeps. Each running process has a child of the referee (`play`) that owns its
-pipes; this module hears only the child's report and laned's events, and owns every deadline.
+another one with what is left when that hangs or dies. At most `parallel` run at a time; when one
+ends, the next begins. So it goes on, as one batch of laned, until a process ends out of turn or
+leaves others behind: then what runs is waited for, the lane is swept, and another batch begins.
+Each running process has a child of the referee (`play`) that owns its pipes; this module hears only
+the child's report and laned's events, and owns every deadline.
 
 Every expected test starts as "did not run" and becomes "passed" only by passing in every repeat.
 """
@@ -175,6 +177,7 @@ class _Run:
     ended: bool = False
     kill_by: float | None = None
     child_over: bool = False
+    played: bool = False
 
 
 OrderMaker = Callable[[int, Group], Order]
@@ -214,6 +217,7 @@ class Runs:
         self._active: dict[int, _Run] = {}
         self._later: list[Unit] = []
         self._doubts: list[Doubt] = []
+        self._orderly = True
         self._started = time.monotonic()
         self._deadline = self._latest = self._started
         self._budget: float | None = None
@@ -221,7 +225,7 @@ class Runs:
         self._hangs = False
 
     def run(self, units: Sequence[Unit], deadline: float, latest: float) -> None:
-        """Run all units in order.
+        """Run all units.
 
         Args:
             units: in the order in which they should spend the budget.
@@ -235,14 +239,8 @@ class Runs:
         queue = list(units)
         self._deadline, self._latest = deadline, latest
         try:
-            while queue:
-                batch = [unit for unit in queue[: self._limits.parallel] if self._shrink(unit)]
-                del queue[: self._limits.parallel]
-                if not batch:
-                    continue
-                if not self._in_budget():
-                    return
-                self._batch(batch)
+            while queue and self._in_budget():
+                self._batch(queue)
                 self._lane.sweep()
                 self._ticker.read()
         finally:
@@ -256,11 +254,12 @@ class Runs:
             unit.left = [test for test in unit.left if not self._ledger.has_failed(test.id)]
         return bool(unit.left)
 
-    def _batch(self, units: Sequence[Unit]) -> None:
-        for unit in units:
-            unit.since = time.monotonic()
-            unit.until = unit.since + self._limits.run_timeout_seconds
-            self._launch(unit, alone=len(units) == 1)
+    def _batch(self, queue: list[Unit]) -> None:
+        """Run units of the queue between two sweeps, as long as all goes by plan."""
+        self._orderly = True
+        first = self._take_units(queue)
+        for unit in first:
+            self._begin(unit, alone=len(first) == 1)
         while self._active or self._later or self._doubts:
             if not self._active:
                 # What a process left behind in the lane may keep the next one from starting, or
@@ -270,6 +269,7 @@ class Runs:
                 if not (self._later and self._in_budget()):
                     self._later.clear()
                     return
+                self._orderly = False  # nothing beside it, and a sweep after it
                 self._launch(self._later.pop(0), alone=True)
             self._wait()
             now = time.monotonic()
@@ -277,6 +277,36 @@ class Runs:
                 self._check_deadlines(run, now)
                 if run.child_over and run.ended:
                     self._finish(run)
+            for unit in self._take_units(queue):
+                self._begin(unit)
+
+    def _take_units(self, queue: list[Unit]) -> list[Unit]:
+        """Take out of the queue what may start now, in its order."""
+        if not self._orderly or time.monotonic() >= self._deadline:
+            return []
+        taken: list[Unit] = []
+        # Whose earlier repeats are not over has to wait if it needs to know their spans.
+        unfinished = {run.unit.group.name for run in self._active.values()}
+        unfinished |= {unit.group.name for unit in self._later}
+        kept: list[Unit] = []
+        for unit in queue:
+            if not self._shrink(unit):
+                continue
+            group = unit.group.name
+            strict = any(self._is_strict(unit, test) for test in unit.left)
+            full = len(self._active) + len(taken) >= self._limits.parallel
+            if full or (strict and group in unfinished):
+                kept.append(unit)
+            else:
+                taken.append(unit)
+            unfinished.add(group)
+        queue[:] = kept
+        return taken
+
+    def _begin(self, unit: Unit, *, alone: bool = False) -> None:
+        unit.since = time.monotonic()
+        unit.until = unit.since + self._limits.run_timeout_seconds
+        self._launch(unit, alone=alone)
 
     # -- one process ------------------------------------------------------------------------
 
@@ -343,6 +373,8 @@ class Runs:
             return
         run.ended = True
         run.kill_by = None
+        # What it left would be beside whatever begins now.
+        self._orderly = self._orderly and event.fields.get("left", "0") == "0"
         self._log.event(
             "run_ended",
             group=run.unit.group.name,
@@ -386,7 +418,7 @@ class Runs:
         elif line.kind == report.LIED and run.open and run.open.number == line.number:
             self._tampering(run.unit.group, line.text)
         elif line.kind == report.PLAYED and run.open is None:
-            pass
+            run.played = True
         else:
             raise ReportError("out of place")
 
@@ -633,6 +665,7 @@ class Runs:
         """A process and its child are gone: go on with what is left of the unit, or do not."""
         del self._active[run.order]
         unit = run.unit
+        self._orderly = self._orderly and run.played
         if run.doubted or not self._shrink(unit):
             return
         now = time.monotonic()

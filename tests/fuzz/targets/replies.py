@@ -15,8 +15,8 @@ def strings(verb: str, **fields: object) -> bytes:
     return encode_message(verb, [(key, str(value)) for key, value in fields.items()])
 
 
-HELLO = strings("hello", protocol=1, pid=1, uid=10003)
-EXIT = strings("exit", id=7, status=0, cpu_us=1234, maxrss_kib=5678)
+HELLO = strings("hello", protocol=2, pid=1, uid=10003)
+EXIT = strings("exit", id=7, status=0, cpu_us=1234, maxrss_kib=5678, left=0)
 SEEDS = {
     "batch": b"\xff".join(
         [HELLO, EXIT, strings("refused", id=8, error="EAGAIN"), strings("swept", killed=3)]
@@ -27,7 +27,7 @@ SEEDS = {
     "twice": EXIT + EXIT,
 }
 WORDS = [
-    *(b"hello\0", b"exit\0", b"refused\0", b"swept\0", b"protocol=1\0", b"id=", b"error="),
+    *(b"hello\0", b"exit\0", b"refused\0", b"swept\0", b"protocol=2\0", b"id=", b"error="),
     *(b"status=", b"signal=", b"killed=", b"=-", b"\0", b"\xff", b"99999999999999999999"),
 ]
 

@@ -291,6 +291,85 @@ def test_an_excused_test_is_not_drawn_anew():
     assert [(case.inputs, case.draw) for case in again.cases] == [({"amount": "7"}, 5), ({}, 0)]
 
 
+HOLDING = Hidden("h/x", "m01", {"pay": ["hold"]}, Rules(multiset=True))
+
+
+def make_queue():
+    """Three repeats of a group that holds calls, and a group that does not."""
+    held = Group("h", "drivers.H", 3, [HOLDING])
+    free = Group("f", "drivers.F", 1, [Hidden("f/y", "m01", {}, Rules(multiset=False))])
+    units = [Unit(held, repeat, [HOLDING]) for repeat in range(3)]
+    return [*units, Unit(free, 0, list(free.tests))]
+
+
+def taken(runs, queue):
+    return [(unit.group.name, unit.repeat) for unit in runs._take_units(queue)]
+
+
+def begun(runs, units, played=True):
+    """Processes of units that take nothing but room, until they are finished."""
+    for unit in units:
+        number = next(runs._next_order)
+        run = _Run(unit, number, 0, -1, -1, [], time.monotonic(), False, played=played)
+        runs._active[number] = run
+    return list(runs._active.values())
+
+
+@pytest.fixture
+def rolling():
+    runs = make_runs(Told())
+    runs._deadline = time.monotonic() + 900
+    return runs
+
+
+def test_the_next_unit_begins_when_one_ends_but_a_strict_one_knows_the_spans_of_all(rolling):
+    queue = make_queue()
+    first, second, strict, free = queue
+    assert taken(rolling, queue) == [("h", 0), ("h", 1)]
+    one, two = begun(rolling, [first, second])
+    assert taken(rolling, queue) == [] and queue == [strict, free]
+    first.left = []
+    rolling._finish(one)
+    assert taken(rolling, queue) == [("f", 0)] and queue == [strict]
+    begun(rolling, [free])
+    second.left = []
+    rolling._finish(two)
+    assert taken(rolling, queue) == [("h", 2)] and queue == []
+
+
+def test_who_waits_for_another_process_of_his_group_is_not_strict_before(rolling):
+    queue = make_queue()
+    taken(rolling, queue)
+    rolling._later = [Unit(queue[0].group, 1, [HOLDING])]
+    assert taken(rolling, queue) == [("f", 0)]
+
+
+def test_nothing_begins_beside_what_ended_out_of_turn(rolling):
+    queue = make_queue()
+    first = queue[0]
+    taken(rolling, queue)
+    (run,) = begun(rolling, [first], played=False)
+    first.left = []
+    rolling._finish(run)
+    assert taken(rolling, queue) == []
+
+
+def test_nothing_begins_beside_what_a_run_left_behind(rolling):
+    queue = make_queue()
+    (run, _) = begun(rolling, rolling._take_units(queue))
+    run.child_over = True
+    rolling._notice(LaneEvent("exit", {"id": str(run.order), "status": "0", "left": "0"}))
+    assert rolling._orderly
+    rolling._notice(LaneEvent("exit", {"id": str(run.order), "status": "0", "left": "1"}))
+    rolling._active.clear()
+    assert taken(rolling, queue) == []
+
+
+def test_nothing_begins_when_the_budget_is_used_up(rolling):
+    rolling._deadline = time.monotonic()
+    assert taken(rolling, make_queue()) == []
+
+
 def test_a_budget_is_watched_for_longer_than_a_test():
     ticker = Told(share=0.3)
     runs = make_runs(ticker)
