@@ -58,8 +58,8 @@ $(VENV)/.installed: requirements/dev.txt requirements/build.txt pyproject.toml
 
 # --- what is built --------------------------------------------------------------------------------
 .PHONY: lanes images manifests crds billing-docs lock
-lanes: ## laned, its probe and the Java kit, in build/lanes
-	$(MAKE) --no-print-directory -C lanes OUT=$(CURDIR)/$(BUILD)/lanes
+lanes: ## laned, its probe, the Java kit and class data of this JDK's compiler, in build/lanes
+	$(MAKE) --no-print-directory -C lanes OUT=$(CURDIR)/$(BUILD)/lanes local
 
 images: setup lanes ## operator, referee, lane and suite images, loaded into the cluster
 	$(PY) -m demo images

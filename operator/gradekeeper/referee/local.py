@@ -78,6 +78,8 @@ class LocalLane:
         laneprobe: the static probe.
         bubblewrap: the bwrap executable; None for a lane that nothing isolates but a PID
             namespace, which laned insists on: its sweep kills all that it can.
+        compiler_archive: class data of the JDK's compiler, made by this JDK; None: it starts more
+            slowly. A JDK that it does not fit ignores it.
     """
 
     laned: Path
@@ -85,6 +87,7 @@ class LocalLane:
     java_home: Path
     laneprobe: Path
     bubblewrap: Path | None = Path("/usr/bin/bwrap")
+    compiler_archive: Path | None = None
 
     @classmethod
     def from_environment(
@@ -97,7 +100,8 @@ class LocalLane:
         """Find the parts of a lane on this machine.
 
         Args:
-            lanes: a folder with laned, laneprobe and kit.jar; default: `find_lanes()`.
+            lanes: a folder with laned, laneprobe and kit.jar, and compiler.jsa if there is one;
+                default: `find_lanes()`.
             java_home: a JDK 17; default JAVA_HOME, then that of the `java` on PATH.
             unsafe: go on without isolation where bubblewrap is missing or cannot work.
 
@@ -112,6 +116,7 @@ class LocalLane:
             or (java and Path(java).resolve().parent.parent)
         )
         bubblewrap = shutil.which("bwrap")
+        archive = folder / "compiler.jsa"
         if not home or not (Path(home) / "bin" / "java").exists():
             raise LocalError("No JDK was found: set JAVA_HOME to a JDK 17.")
         if unsafe and bubblewrap and not _can_isolate(bubblewrap):
@@ -124,6 +129,7 @@ class LocalLane:
             java_home=Path(home).resolve(),
             laneprobe=folder / "laneprobe",
             bubblewrap=Path(bubblewrap) if bubblewrap else None,
+            compiler_archive=archive if archive.is_file() else None,
         )
         for part in (lane.laned, lane.kit, lane.laneprobe):
             if not part.is_file():
@@ -151,9 +157,11 @@ class LocalLane:
             (self.laned, "laned"),
             (self.laneprobe, "laneprobe"),
             (self.kit, "kit.jar"),
+            (self.compiler_archive, "compiler.jsa"),
         ):
-            shutil.copyfile(source, tools / name)
-            (tools / name).chmod(0o755)
+            if source is not None:
+                shutil.copyfile(source, tools / name)
+                (tools / name).chmod(0o755)
         become = _become()
         if self.bubblewrap is None:
             scratch = work / "scratch"
@@ -166,6 +174,9 @@ class LocalLane:
                 *(str(tools / "laned"), "--scratch", str(scratch), str(work / "lane/laned.sock")),
             ]
         home = str(self.java_home)
+        archive: list[str] = []
+        if self.compiler_archive is not None:
+            archive = ["--ro-bind", str(tools / "compiler.jsa"), "/opt/gradekeeper/compiler.jsa"]
         return [
             *become,
             *(str(self.bubblewrap), "--unshare-all", "--unshare-user", "--as-pid-1"),
@@ -179,6 +190,7 @@ class LocalLane:
             *("--ro-bind", str(tools / "laned"), "/usr/local/bin/laned"),
             *("--ro-bind", str(tools / "laneprobe"), "/usr/local/bin/laneprobe"),
             *("--ro-bind", str(tools / "kit.jar"), "/opt/gradekeeper/kit.jar"),
+            *archive,
             *("--symlink", home, "/opt/gradekeeper/java"),
             *("--size", str(SCRATCH_BYTES), "--perms", "1777", "--tmpfs", "/scratch"),
             *("--remount-ro", "/"),

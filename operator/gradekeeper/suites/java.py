@@ -104,6 +104,8 @@ def _javac(javac: Path, sources: list[Path], out: Path, class_path: list[Path], 
         "-J-XX:TieredStopAtLevel=1",
         "-J-XX:+UseSerialGC",
         *("-encoding", "UTF-8", "--release", str(REQUIRED), "-proc:none", "-implicit:none"),
+        # Plain code: linking each concatenation when it is first reached is a sixth of a run.
+        "-XDstringConcat=inline",
         # Without debug information the classes tell nothing that the sources' names would.
         *("-g:none", "-Xlint:all,-processing", "-Werror", "-d", str(out)),
         *("-cp", os.pathsep.join(map(str, class_path)) or str(out)),
