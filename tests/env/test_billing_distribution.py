@@ -83,7 +83,7 @@ def test_both_wheels_hold_the_package_with_its_assets_and_nothing_else(wheels: l
     (metadata,) = (data for name, data in contents[1].items() if name.endswith("/METADATA"))
     needs = BytesParser().parse(io.BytesIO(metadata)).get_all("Requires-Dist") or []
     assert {re.split("[<>=]", need)[0] for need in needs} == {
-        *("gradekeeper", "gradekeeper-verifiers", "verifiers", "pydantic")
+        *("gradekeeper", "gradekeeper-verifiers", "verifiers", "pydantic", "rich")
     }
 
 
