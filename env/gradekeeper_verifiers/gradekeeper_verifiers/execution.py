@@ -78,43 +78,75 @@ async def run_command(
         ExecLostError: It could not be reached, or the connection broke.
     """
     output = {frames.STDOUT: bytearray(), frames.STDERR: bytearray()}
-    async with _open(cluster, namespace, pod, argv, stdin=stdin is not None) as socket:
-        feeding = None if stdin is None else asyncio.create_task(_feed(socket, stdin))
+    async with open_command(cluster, namespace, pod, argv, stdin=stdin is not None) as command:
+        feeding = None if stdin is None else asyncio.create_task(command.feed(stdin))
         try:
-            async for message in socket:
-                if message.type not in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
-                    break
-                data = message.data if isinstance(message.data, bytes) else message.data.encode()
-                channel, payload = frames.split_frame(data)
-                if channel == frames.STATUS:
-                    end = frames.parse_status(payload)
-                    if isinstance(end, frames.Refused):
-                        kind = ExecRefusedError if end.by_container else ExecLostError
-                        raise kind(f"The command has no exit code: {end.message}")
-                    return Completed(end.code, *map(bytes, output.values()))
-                if channel in output:
-                    output[channel] += payload
-                    if max_output is not None and len(output[channel]) > max_output:
-                        return Completed(None, *(bytes(o[:max_output]) for o in output.values()))
+            while not isinstance(received := await command.receive(), frames.Exited):
+                channel, payload = received
+                output[channel] += payload
+                if max_output is not None and len(output[channel]) > max_output:
+                    return Completed(None, *(bytes(o[:max_output]) for o in output.values()))
         finally:
             if feeding is not None:
                 feeding.cancel()
                 await asyncio.gather(feeding, return_exceptions=True)
+        return Completed(received.code, *map(bytes, output.values()))
+
+
+class Command:
+    """A command that was started, as its streams."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+
+    async def receive(self) -> tuple[int, bytes] | frames.Exited:
+        """Wait for the next output, as STDOUT or STDERR and bytes, or for its end.
+
+        Raises:
+            ExecRefusedError: It could not be started in there.
+            ExecLostError: It could not be reached, or the connection broke.
+        """
+        async for message in self._socket:
+            if message.type not in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
+                break
+            data = message.data if isinstance(message.data, bytes) else message.data.encode()
+            channel, payload = frames.split_frame(data)
+            if channel == frames.STATUS:
+                end = frames.parse_status(payload)
+                if isinstance(end, frames.Refused):
+                    kind = ExecRefusedError if end.by_container else ExecLostError
+                    raise kind(f"The command has no exit code: {end.message}")
+                return end
+            if channel in (frames.STDOUT, frames.STDERR):
+                return channel, payload
         raise ExecLostError(
-            f"The connection to the command was cut (close code {socket.close_code}): "
-            f"{socket.exception() or 'no reason given'}"
+            f"The connection to the command was cut (close code {self._socket.close_code}): "
+            f"{self._socket.exception() or 'no reason given'}"
         )
 
+    async def feed(self, data: bytes) -> None:
+        """Send its whole standard input."""
+        for frame in frames.stdin_frames(data):
+            await self._socket.send_bytes(frame)
 
-async def _feed(socket: aiohttp.ClientWebSocketResponse, data: bytes) -> None:
-    for frame in frames.stdin_frames(data):
-        await socket.send_bytes(frame)
+    async def send(self, data: bytes) -> None:
+        """Send at most `frames.STDIN_CHUNK` bytes of standard input; `feed(b"")` ends it.
+
+        Raises:
+            OSError: The connection is closed.
+        """
+        await self._socket.send_bytes(bytes([frames.STDIN]) + data)
 
 
 @contextlib.asynccontextmanager
-async def _open(
+async def open_command(
     cluster: Cluster, namespace: str, pod: str, argv: Sequence[str], *, stdin: bool
-) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+) -> AsyncIterator[Command]:
+    """Start a command and hold its streams; leaving it does not end the process.
+
+    Raises:
+        ExecLostError: The API server cannot be reached, or refuses.
+    """
     query = [("command", part) for part in argv]
     query += [("container", CONTAINER), ("stdout", "true"), ("stderr", "true")]
     query += [("stdin", "true")] if stdin else []
@@ -140,7 +172,7 @@ async def _open(
             raise ExecLostError(f"The connection broke at its start: {error!r}") from error
         await asyncio.sleep(cluster.connection.backoff.delay(attempt))
     try:
-        yield socket
+        yield Command(socket)
     finally:
         # aiohttp's own limit starts anew with each message, and some commands never fall silent.
         with contextlib.suppress(aiohttp.ClientError, OSError, TimeoutError):

@@ -12,8 +12,9 @@ import posixpath
 import shlex
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 import httpx
 from verifiers.v1.errors import SandboxError
@@ -55,6 +56,7 @@ from gradekeeper_verifiers.pod import (
     build_pod,
     owner_reference,
 )
+from gradekeeper_verifiers.relay import Relays, relay
 from gradekeeper_verifiers.status import BoxState, Ended, Hopeless, Lost, Running, read_box
 
 log = logging.getLogger(__name__)
@@ -89,7 +91,10 @@ class KubernetesRuntime(Runtime):
     ended the box from inside; the API server tells them apart, never the box.
     """
 
-    # Nothing of verifiers may open a tunnel for a box: see `host_url` of the base class.
+    # What one rollout was told of this host: views that share a box share all else.
+    __slots__ = ("__dict__", "__weakref__", "_host_ports")
+
+    # Nothing of verifiers may open a tunnel for a box: `run_program` has its own.
     is_local = True
 
     def __init__(self, config: KubernetesConfig, name: str | None = None) -> None:
@@ -105,6 +110,8 @@ class KubernetesRuntime(Runtime):
         self._settings: ServerSettings | None = None
         self._pod: Manifest | None = None
         self._policy_made = False
+        self._host_ports: frozenset[int] = frozenset()
+        self._relays = Relays(self._relay)
         # Whether the Pod may exist; the last thing that `cleanup` needs.
         self._created = False
 
@@ -268,6 +275,52 @@ class KubernetesRuntime(Runtime):
         if done.code:
             raise SandboxError(f"box {self._box}: {_text(done.stderr).strip()}")
 
+    def host_url(self, url: str) -> str:
+        """Note an address of this host that the box will need; it is the same in there."""
+        parts = urlsplit(url)
+        if parts.hostname in ("127.0.0.1", "localhost"):
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            self._host_ports |= {port}
+        return url
+
+    async def run_program(self, argv: list[str], env: dict[str, str]) -> ProgramResult:
+        """Run a harness's program, which finds the host's addresses at its own loopback meanwhile.
+
+        Not before, as a harness outside the box runs no program and needs no python3 in there; and
+        not after, as a port of the host may by then be another's. A program that loses its relay is
+        killed, exit code 137: only what runs in the box ends a relay of a box that lives.
+
+        Raises:
+            SandboxError: The platform ended the relay, or the box; see the class.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            relays = [
+                await stack.enter_async_context(self._relays.use(port))
+                for port in sorted(self._host_ports)
+            ]
+            if not any(task.done() for task in relays):
+                program = asyncio.create_task(self.run(argv, env))
+                try:
+                    await asyncio.wait({program, *relays}, return_when=asyncio.FIRST_COMPLETED)
+                    if program.done():
+                        return await program
+                finally:
+                    program.cancel()
+                    await asyncio.gather(program, return_exceptions=True)
+            ended = await next(task for task in relays if task.done())
+        how = "" if ended.code is None else f"exit code {ended.code} "
+        return ProgramResult(
+            _KILLED,
+            "",
+            "killed: the relay to this host's loopback ended in the box:"
+            f" {how}{_text(ended.stderr).strip()}",
+        )
+
+    async def _relay(self, port: int, ready: asyncio.Future[None]) -> Completed:
+        return await self._judge(
+            lambda: relay(self._live(), self._namespace, self._box, port, ready)
+        )
+
     async def _kill(self, process: str) -> None:
         """Kill a command's process group; a box that cannot even do that is left alone."""
         with contextlib.suppress(ExecError, TimeoutError):
@@ -283,10 +336,8 @@ class KubernetesRuntime(Runtime):
     async def _exec(
         self, argv: Sequence[str], *, stdin: bytes | None = None, max_output: int | None = None
     ) -> Completed:
-        """Run a command; what has no exit status, or may not have earned it, is asked about."""
-
-        async def run() -> Completed:
-            return await run_command(
+        return await self._judge(
+            lambda: run_command(
                 self._live(),
                 self._namespace,
                 self._box,
@@ -294,7 +345,10 @@ class KubernetesRuntime(Runtime):
                 stdin=stdin,
                 max_output=max_output,
             )
+        )
 
+    async def _judge(self, run: Callable[[], Awaitable[Completed]]) -> Completed:
+        """Run a command; what has no exit status, or may not have earned it, is asked about."""
         async with _typed(f"box {self._box}"):
             try:
                 done = await run()
