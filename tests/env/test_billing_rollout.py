@@ -17,6 +17,8 @@ from verifiers.v1.errors import TaskError
 from verifiers.v1.runtimes import Runtime, SubprocessConfig, provision_runtime
 
 from billing_payment_debug import defects
+from billing_payment_debug.scenarios import load_checks
+from billing_payment_debug.self_check import examine, play
 from billing_payment_debug.taskset import (
     BillingData,
     BillingGradingConfig,
@@ -400,6 +402,38 @@ async def test_a_trace_is_scored_alike_where_it_is_read_again(world: World) -> N
     read.id = "another"
     with pytest.raises(TaskError, match="another rollout's"):
         await BillingTask(data, task.config).score(read)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "wrong"),
+    [
+        pytest.param("gold", [], id="gold"),
+        pytest.param("delete-sources", [], id="no sources"),
+        pytest.param("oversized-snapshot", [], id="too large"),
+        pytest.param("too-many-source-files", [], id="too many files"),
+        pytest.param("symlink-sources-to-dev-zero", [], id="links"),
+        pytest.param(
+            "refunds-half-fix-races",
+            ["refunds/fix_", "has the reward 0.1900, expected 0.0500"],
+            id="a half fix that a weak suite lets pass",
+        ),
+    ],
+)
+async def test_a_scenario_is_played_like_an_agent(
+    world: World, scenario: str, wrong: list[str]
+) -> None:
+    (check,) = load_checks(SUITE, [scenario])
+    task = world.task()
+    others = defects.GROUPS - {"refunds"} if scenario.startswith("refunds") else set()
+
+    async def attempt() -> Any:
+        async with world.operator(broken_in(*others)):
+            return await play(check, task, world.box)
+
+    found = await examine(check, attempt)
+    problems = check.judge(found)
+    assert bool(problems) is bool(wrong), problems
+    assert all(any(text in problem for problem in problems) for text in wrong), problems
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from billing_payment_debug.self_check import (
     tasks_for,
 )
 from billing_payment_debug.taskset import REPORT_KEY, BillingTaskConfig
+from contract.fake_api import FakeApi
 
 SUITE = Path(__file__).resolve().parents[2] / "assets" / "suites" / "billing-payment-debug"
 CHECKS = load_checks(SUITE, ["gold", "untouched", "sampled-gold", "endless-loop", "refunds-s*"])
@@ -244,6 +246,70 @@ def test_the_command_line_is_the_tasksets(monkeypatch: pytest.MonkeyPatch) -> No
     # A box that reserves what a task may use would leave no place for the grading.
     assert isinstance(made.runtime, BoxConfig) and made.runtime.cpu_request == 0.1
     assert config("--suite", "here", "--local").folder == Path("here")
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
+    async with FakeApi().running() as server:
+        context = {"cluster": "c", "user": "u", "namespace": "grading"}
+        kubeconfig = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": context}],
+            "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig))
+        (tmp_path / "verdict.pub").write_text("key")
+        yield server
+
+
+def publish(api: FakeApi, ready: str) -> None:
+    api.create("gradingsuites", "grading", {"metadata": {"name": "billing-payment-debug"}})
+    condition = {
+        "type": "Ready",
+        "status": ready,
+        "reason": "Admitted",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    status = {"conditions": [condition], "suiteDigest": DIGEST}
+    api.set_status("gradingsuites", "grading", "billing-payment-debug", status)
+
+
+def on(folder: Path, *arguments: str) -> cli.SelfCheckConfig:
+    server = str(folder / "kubeconfig")
+    return config(
+        *("--suite", str(SUITE), "--runtime.kubeconfig", server),
+        *("--task.grading.kubeconfig", server),
+        *("--task.grading.public-keys", json.dumps([str(folder / "verdict.pub")])),
+        *arguments,
+    )
+
+
+async def test_a_run_is_of_the_suite_in_force(api: FakeApi, tmp_path: Path) -> None:
+    publish(api, "True")
+    plan = await cli.plan_on_cluster(on(tmp_path, "--parallel", "5"))
+    assert (plan.suite, plan.parallel) == (DIGEST, 5)
+    # Another suite that is published meanwhile judges nothing of this run.
+    assert plan.task.grading.suite_digest == DIGEST
+    # Who may not read nodes plays as few at a time as make sense.
+    api.fail("GET", "/nodes", 403)
+    assert (await cli.plan_on_cluster(on(tmp_path))).parallel == 2
+
+
+async def test_a_cluster_that_grades_nothing_is_said_before_any_box(
+    api: FakeApi, tmp_path: Path
+) -> None:
+    with pytest.raises(SelfCheckError, match="grading has no GradingSuite billing-payment-debug"):
+        await cli.plan_on_cluster(on(tmp_path))
+    publish(api, "False")
+    with pytest.raises(SelfCheckError, match="grading/billing-payment-debug is not Ready"):
+        await cli.plan_on_cluster(on(tmp_path))
+    api.fail("GET", "/gradingsuites", 403)
+    with pytest.raises(SelfCheckError, match="the cluster cannot be used"):
+        await cli.plan_on_cluster(on(tmp_path))
+    (tmp_path / "kubeconfig").unlink()
+    with pytest.raises(SelfCheckError, match="the cluster cannot be used"):
+        await cli.plan_on_cluster(on(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ class SelfCheckConfig(BaseConfig):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """What grades, and how much of it at a time.
 
     Attributes:
@@ -197,7 +197,7 @@ def self_check(config: SelfCheckConfig, chosen: Sequence[str]) -> int:
     return INTERRUPTED if interrupted else MISSED if missed else 0
 
 
-def _run(config: SelfCheckConfig, checks: Sequence[Check], plan: _Plan, records: Records) -> None:
+def _run(config: SelfCheckConfig, checks: Sequence[Check], plan: Plan, records: Records) -> None:
     left = [check for check in checks if records.found(check) is None]
     tasks = tasks_for(left, plan.task, config.image)
     sys.stderr.write(
@@ -257,6 +257,8 @@ def report(
             "NO" if problems else "yes",
         )
     console.print(table)
+    if others is not None and others.suite != records.suite:
+        console.print(f"the other run was graded by {others.suite}", highlight=False)
     if verbose:
         for check in checks:
             found = records.found(check)
@@ -273,14 +275,14 @@ def report(
 
 
 @contextlib.contextmanager
-def _grader(config: SelfCheckConfig) -> Iterator[_Plan]:
+def _grader(config: SelfCheckConfig) -> Iterator[Plan]:
     """See that gradings can be made, before any box is.
 
     Raises:
         SelfCheckError: They cannot.
     """
     if not config.local:
-        yield asyncio.run(_cluster_plan(config))
+        yield asyncio.run(plan_on_cluster(config))
         return
     with tempfile.TemporaryDirectory(prefix="billing-suite-") as temporary:
         try:
@@ -289,10 +291,15 @@ def _grader(config: SelfCheckConfig) -> Iterator[_Plan]:
         except (LocalError, SuiteError, OSError) as error:
             raise SelfCheckError(f"nothing can be graded on this machine: {error}") from error
         task = config.task.model_copy(update={"grader": "local", "suite_path": bundle.path})
-        yield _Plan(task, bundle.digest, config.parallel or _LOCAL_PARALLEL)
+        yield Plan(task, bundle.digest, config.parallel or _LOCAL_PARALLEL)
 
 
-async def _cluster_plan(config: SelfCheckConfig) -> _Plan:
+async def plan_on_cluster(config: SelfCheckConfig) -> Plan:
+    """Read what of the cluster the run depends on.
+
+    Raises:
+        SelfCheckError: No key, no API server, or no suite that is Ready.
+    """
     grading = config.task.grading
     for path in grading.public_keys:
         if not path.is_file():
@@ -302,7 +309,9 @@ async def _cluster_plan(config: SelfCheckConfig) -> _Plan:
         parallel = config.parallel or await _parallel(config)
     except GradekeeperError as error:
         raise SelfCheckError(f"the cluster cannot be used: {error}") from error
-    return _Plan(config.task, suite, parallel)
+    # Whoever publishes another suite meanwhile ends the run, instead of mixing two in it.
+    pinned = grading.model_copy(update={"suite_digest": suite})
+    return Plan(config.task.model_copy(update={"grading": pinned}), suite, parallel)
 
 
 async def _read_suite(config: SelfCheckConfig) -> str:
