@@ -97,7 +97,7 @@ demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: env-test env-e2e test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
+.PHONY: env-test env-e2e self-check test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
 	  lint unit contract chart referee suites cluster-up crd e2e isolation matrix starved
@@ -119,6 +119,9 @@ env-test: $(ENV_VENV)/.installed lanes ## verifiers on Kubernetes and the billin
 
 env-e2e: $(ENV_VENV)/.installed images ## the same on the cluster: boxes, and evaluations whose boxes fail in all ways
 	$(ENV_VENV)/bin/python -m pytest -q -m cluster tests/env
+
+self-check: $(ENV_VENV)/.installed images lanes ## every billing scenario as an agent in a box on the cluster, to its reward; goes on where it was interrupted (ARGS="SCENARIO… --local")
+	PYTHONPATH=tests:. $(ENV_VENV)/bin/python -m env.self_check $(ARGS)
 
 contract: ## the operator's real kopf against a fake API server
 	$(PYTEST) tests/contract

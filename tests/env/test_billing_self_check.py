@@ -209,7 +209,7 @@ def test_the_report_counts_what_is_missed(capsys: pytest.CaptureFixture[str]) ->
     assert report({"untouched": replace(JUDGED, reward=0.5)}) == 2
     out = capsys.readouterr().out
     assert "0/2 scenarios as expected" in out
-    assert "endless-loop was not played" in out
+    assert "not played: endless-loop" in out
     assert "untouched has the reward 0.5000, expected 0.0500" in out
 
     assert report({"untouched": LOST, "endless-loop": slow}, verbose=True) == 1
