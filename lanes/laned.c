@@ -76,7 +76,8 @@ struct slot {
     int refused;    /* errno, 0 if the process did run */
     uint64_t cpu_us;
     long maxrss_kib;
-    unsigned left;  /* processes of no live order when it ended */
+    unsigned left;  /* processes of no live order when it ended, and one for what is in scratch */
+    char scratch[MAX_NAME + 1];
 };
 
 static struct slot slots[MAX_LIVE];
@@ -346,6 +347,59 @@ static bool speak(void)
     }
 }
 
+/* ------------------------------------------------------------------ folders */
+
+static DIR *open_folder(int parent, const char *name)
+{
+    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+    if (folder < 0)
+        return NULL;
+    if (fstat(folder, &status) || status.st_dev != scratch_device) {
+        close(folder); /* a mount: not ours to empty */
+        errno = EXDEV;
+        return NULL;
+    }
+    DIR *entries = fdopendir(folder);
+    if (!entries)
+        close(folder);
+    return entries;
+}
+
+static bool is_dots(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static bool is_kept(const char *name)
+{
+    for (int i = 0; i < MAX_KEPT; i++)
+        if (*name && !strcmp(kept[i], name))
+            return true;
+    return false;
+}
+
+static bool is_empty(const char *name)
+{
+    DIR *folder = open_folder(scratch, name);
+    if (!folder)
+        return false;
+    bool empty = true;
+    for (struct dirent *entry; empty && (entry = readdir(folder));)
+        empty = is_dots(entry->d_name);
+    closedir(folder);
+    return empty;
+}
+
+/* Whether it is the scratch folder of an order that has not ended. */
+static bool is_live(const char *name)
+{
+    for (int i = 0; i < MAX_LIVE; i++)
+        if (slots[i].state == LIVE && !strcmp(slots[i].scratch, name))
+            return true;
+    return false;
+}
+
 /* ------------------------------------------------------------------ processes */
 
 struct process {
@@ -403,6 +457,26 @@ static unsigned count_strays(void)
     return count;
 }
 
+/* Removes the folders of ended orders that are empty. Returns 1 if anything is in the scratch
+ * folder but what is kept and the empty folders of live orders, else 0. */
+static unsigned look_for_litter(unsigned ended)
+{
+    for (int i = 0; i < MAX_LIVE; i++)
+        if (ended & 1u << i && !is_kept(slots[i].scratch) && !is_live(slots[i].scratch))
+            unlinkat(scratch, slots[i].scratch, AT_REMOVEDIR);
+    bool found = false;
+    DIR *root = open_folder(scratch, ".");
+    if (!root)
+        return 1;
+    for (struct dirent *entry; !found && (entry = readdir(root));) {
+        if (is_dots(entry->d_name) || is_kept(entry->d_name))
+            continue;
+        found = !is_live(entry->d_name) || !is_empty(entry->d_name);
+    }
+    closedir(root);
+    return found;
+}
+
 /* Collects every ended child, orders and orphans alike. Returns how many. */
 static unsigned reap(void)
 {
@@ -431,7 +505,7 @@ static unsigned reap(void)
         }
     }
     if (ended) {
-        unsigned left = count_strays();
+        unsigned left = count_strays() + look_for_litter(ended);
         for (int i = 0; i < MAX_LIVE; i++)
             if (ended & 1u << i)
                 slots[i].left = left;
@@ -533,6 +607,7 @@ static void start(struct order *order, int *given)
     }
     int pipes[2];
     slot->id = order->id;
+    strcpy(slot->scratch, order->scratch);
     slot->refused = prepare_scratch(order);
     if (!slot->refused && pipe2(pipes, O_CLOEXEC | O_NONBLOCK))
         slot->refused = errno;
@@ -590,36 +665,6 @@ static double seconds(clockid_t clock)
     struct timespec now;
     clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static DIR *open_folder(int parent, const char *name)
-{
-    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat status;
-    if (folder < 0)
-        return NULL;
-    if (fstat(folder, &status) || status.st_dev != scratch_device) {
-        close(folder); /* a mount: not ours to empty */
-        errno = EXDEV;
-        return NULL;
-    }
-    DIR *entries = fdopendir(folder);
-    if (!entries)
-        close(folder);
-    return entries;
-}
-
-static bool is_dots(const char *name)
-{
-    return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
-static bool is_kept(const char *name)
-{
-    for (int i = 0; i < MAX_KEPT; i++)
-        if (*name && !strcmp(kept[i], name))
-            return true;
-    return false;
 }
 
 static bool removed(int parent, const char *name)

@@ -460,6 +460,29 @@ def test_an_end_tells_what_belongs_to_nobody(lane: Lane) -> None:
     close_all(*living_pipes, *pipes)
 
 
+def test_an_end_tells_what_is_in_the_scratch_folder(lane: Lane) -> None:
+    def left(*command: str, scratch: str = "one", **fields: object) -> str:
+        cwd = f"{SCRATCH}/{scratch}"
+        return lane.run([*command], scratch=scratch, cwd=cwd, **fields).end.fields["left"]
+
+    assert left("/bin/true") == "0"
+    assert left("/bin/mkdir", "inside") == "1"
+    assert left("/bin/true", scratch="two") == "1"
+    lane.sweep()
+    assert left("/bin/true", scratch="two") == "0"
+    assert left("/bin/mkdir", f"{SCRATCH}/beside") == "1"
+    lane.sweep()
+    assert left(HOSTILE, "write", "1", wipe=0) == "0"
+    number, *pipes = lane.spawn([HOSTILE, "background"], scratch="live")
+    read_until(pipes[1], b"ready\n")
+    assert left("/bin/true", scratch="two") == "0"
+    assert left("/bin/mkdir", f"{SCRATCH}/live/trace", scratch="two") == "1"
+    lane.send("kill", f"id={number}")
+    assert lane.wait_for("exit", id=str(number)).fields["left"] == "1"
+    lane.sweep()
+    close_all(*pipes)
+
+
 def test_a_sweep_is_reported_after_what_it_ended(lane: Lane) -> None:
     first = null_order(lane, [HOSTILE, "sleep"])
     second = null_order(lane, [HOSTILE, "sleep"])
