@@ -270,7 +270,7 @@ def test_every_agent_gets_what_it_has_earned(run: Run) -> None:
         assert all(lost.message in error.message for error in trace.errors), trace.errors
         assert len(trace.errors) == 2
         # Not a 0 that is marked as wrong: there is no number at all.
-        assert not any(trace.rewards.values()) and "grading" not in trace.info, name
+        assert not any(trace.rewards.values()) and "gradekeeper" not in trace.info, name
 
 
 def _words(text: str | tuple[str, ...]) -> tuple[str, ...]:
