@@ -106,6 +106,11 @@ class Sizes:
     lane: float | None = None
     node: float = 1.0
 
+    @property
+    def processors(self) -> float:
+        """How many the lane may use."""
+        return self.node if self.lane is None else min(self.lane, self.node)
+
 
 class Finding(enum.Enum):
     """Who took the processors in a window."""
@@ -364,6 +369,11 @@ class Ticker:
     def know(self, sizes: Sizes) -> None:
         """Set what the Pod's limits promise; until then nothing is taken for promised."""
         self._sizes = sizes
+
+    @property
+    def sizes(self) -> Sizes:
+        """What the Pod's limits promise, as far as it is known."""
+        return self._sizes
 
     def stop(self) -> None:
         """End the child."""

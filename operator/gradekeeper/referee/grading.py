@@ -618,13 +618,13 @@ def _ledger(suite: Suite, recording: _Recording | None) -> Ledger:
 
 
 def _units(suite: Suite, recording: _Recording | None) -> list[Unit]:
-    """Groups that hold calls first, each kind in the suite's order, repeats adjacent.
+    """Groups that hold calls in many tests first, else in the suite's order, repeats adjacent.
 
     Their last repeats wait for most of their time, so others run beside them; and repeats that run
     side by side pay for a hang at the same time.
     """
     if recording is None:
-        groups = sorted(suite.groups, key=lambda group: not any(t.holds for t in group.tests))
+        groups = sorted(suite.groups, key=lambda group: -sum(t.holds for t in group.tests))
         return [
             Unit(group, repeat, list(group.tests))
             for group in groups

@@ -1,15 +1,17 @@
 """The runs of a grading: which process runs which tests, when, how often, and what came of it.
 
 A *unit* is one group in one repeat: its tests run one after another in one process, and in
-another one with what is left when that hangs or dies. At most `parallel` run at a time; when one
-ends, the next begins. So it goes on, as one batch of laned, until a process ends out of turn or
-leaves others behind: then what runs is waited for, the lane is swept, and another batch begins.
+another one with what is left when that hangs or dies. At most `parallel` run at a time, of which no
+more want a processor than there are, as far as that can be told; when one ends, the next begins. So
+it goes on, as one batch of laned, until a process ends out of turn or leaves others behind: then
+what runs is waited for, the lane is swept, and another batch begins.
 Each running process has a child of the referee (`play`) that owns its pipes; this module hears only
 the child's report and laned's events, and owns every deadline.
 
 Every expected test starts as "did not run" and becomes "passed" only by passing in every repeat.
 """
 
+import math
 import os
 import select
 import time
@@ -285,6 +287,10 @@ class Runs:
         if not self._orderly or time.monotonic() >= self._deadline:
             return []
         taken: list[Unit] = []
+        # A strict one waits for most of its time, others work: side by side they would all end
+        # late, and everything would seem to take its time.
+        room = max(2, math.ceil(self._ticker.sizes.processors))
+        room -= sum(not any(case.keep for case in run.cases) for run in self._active.values())
         # Whose earlier repeats are not over has to wait if it needs to know their spans.
         unfinished = {run.unit.group.name for run in self._active.values()}
         unfinished |= {unit.group.name for unit in self._later}
@@ -294,11 +300,13 @@ class Runs:
                 continue
             group = unit.group.name
             strict = any(self._is_strict(unit, test) for test in unit.left)
+            waits = any(self._keep(unit, test) for test in unit.left)
             full = len(self._active) + len(taken) >= self._limits.parallel
-            if full or (strict and group in unfinished):
+            if full or (strict and group in unfinished) or not (waits or room > 0):
                 kept.append(unit)
             else:
                 taken.append(unit)
+                room -= not waits
             unfinished.add(group)
         queue[:] = kept
         return taken

@@ -13,7 +13,7 @@ import pytest
 from gradekeeper.referee import child
 from gradekeeper.referee.bundle import Group, Limits
 from gradekeeper.referee.bundle import Test as Hidden
-from gradekeeper.referee.clocks import Finding, Ticker, Window
+from gradekeeper.referee.clocks import Finding, Sizes, Ticker, Window
 from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
@@ -56,10 +56,10 @@ NAMES = "abcdefgh"
 LIMITS = Limits(900, 600, 20, 8, 2, 64, 64, 64, 8)
 
 
-def make_runs(ticker):
+def make_runs(ticker, parallel=2):
     return Runs(
         lane=Silent(),
-        limits=LIMITS,
+        limits=dataclasses.replace(LIMITS, parallel=parallel),
         ledger=Ledger({f"g/{name}": 1 for name in NAMES}),
         log=DetailLog(os.open(os.devnull, os.O_WRONLY)),
         ticker=ticker,
@@ -335,6 +335,32 @@ def test_the_next_unit_begins_when_one_ends_but_a_strict_one_knows_the_spans_of_
     second.left = []
     rolling._finish(two)
     assert taken(rolling, queue) == [("h", 2)] and queue == []
+
+
+def test_others_begin_for_every_processor_and_strict_ones_beside_them():
+    ticker = Told()
+    runs = make_runs(ticker, parallel=4)
+    runs._deadline = time.monotonic() + 900
+    queue = make_queue()
+    queue += [Unit(queue[3].group, repeat, queue[3].left[:]) for repeat in range(1, 4)]
+    assert taken(runs, queue) == [("h", 0), ("h", 1)]
+    runs._spans["h/x"] = 0.01
+    assert taken(runs, queue) == [("h", 2), ("f", 0), ("f", 1)]
+    ticker.know(Sizes(lane=2.5, node=8.0))
+    assert taken(runs, queue) == [("f", 2), ("f", 3)] and queue == []
+
+
+def test_a_strict_process_leaves_its_processor_to_others(rolling):
+    queue = make_queue()
+    strict, free = queue[2:]
+    (run,) = begun(rolling, [strict])
+    run.cases = [Case(0, HOLDING, {}, 0, None, keep=0.1)]
+    more = [Unit(free.group, repeat, free.left[:]) for repeat in range(5)]
+    assert taken(rolling, more) == [("f", 0)]  # of two at a time
+    rolling._limits = dataclasses.replace(LIMITS, parallel=8)
+    assert taken(rolling, more) == [("f", 1), ("f", 2)]
+    run.cases = []
+    assert taken(rolling, more) == [("f", 3)]
 
 
 def test_who_waits_for_another_process_of_his_group_is_not_strict_before(rolling):
