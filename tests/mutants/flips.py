@@ -139,6 +139,33 @@ FLIPS = (
         ("tests/unit/referee/test_play.py::test_a_broken_protocol_ends_the_run",),
     ),
     Flip(
+        "runs begin beside what an earlier one left",
+        f"{REFEREE}/runs.py",
+        'event.fields.get("left", "0") == "0"',
+        '"left" in event.fields',
+        (
+            "tests/referee/test_grading.py::"
+            "test_what_a_run_leaves_behind_is_swept_before_another_begins",
+        ),
+    ),
+    Flip(
+        "a strict run does not know for how long calls are held",
+        f"{REFEREE}/runs.py",
+        "(strict and group in unfinished)",
+        "(strict and not group)",
+        (
+            "tests/unit/referee/test_runs.py::"
+            "test_the_next_unit_begins_when_one_ends_but_a_strict_one_knows_the_spans_of_all",
+        ),
+    ),
+    Flip(
+        "laned does not look into the scratch folder",
+        "lanes/laned.c",
+        "count_strays() + look_for_litter(ended);",
+        "count_strays() + 0 * look_for_litter(ended);",
+        ("tests/lanes/test_laned.py::test_an_end_tells_what_is_in_the_scratch_folder",),
+    ),
+    Flip(
         "whoever moves after settled has not lied",
         f"{REFEREE}/runs.py",
         "                self._ledger.overrule(test.id, VIOLATED)",

@@ -5,6 +5,7 @@ runs once, against the groups that it is about.
 """
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,15 @@ def test_nothing_that_submitted_code_sees_tells_what_is_expected(bundle: Bundle)
     jar = (bundle.path / "lane/drivers.jar").read_bytes()
     for judge in (b"fix_", b"guard_", b"assert", b"expected", b"pins"):
         assert judge not in jar
+
+
+def test_nothing_of_ours_links_concatenations_at_run_time(bundle: Bundle, lane: LocalLane) -> None:
+    # It would be a sixth of a run.
+    for path in (bundle.path / "lane/drivers.jar", lane.kit):
+        with zipfile.ZipFile(path) as jar:
+            classes = {name: jar.read(name) for name in jar.namelist() if name.endswith(".class")}
+        assert classes
+        assert [name for name, code in classes.items() if b"StringConcatFactory" in code] == []
 
 
 def test_the_bundle_is_the_same_bytes_again(

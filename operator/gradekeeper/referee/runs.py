@@ -286,6 +286,8 @@ class Runs:
         """Take out of the queue what may start now, in its order."""
         if not self._orderly or time.monotonic() >= self._deadline:
             return []
+        if len(self._active) >= self._limits.parallel:
+            return []
         taken: list[Unit] = []
         # A strict one waits for most of its time, others work: side by side they would all end
         # late, and everything would seem to take its time.
