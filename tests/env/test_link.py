@@ -264,6 +264,7 @@ class Peer:
 
     def __init__(self, ends: bool) -> None:
         self.sent = bytearray()
+        self.sink = _Sink()
         self.link = Link(self._send, self._connect)
         self._ends = ends
 
@@ -275,15 +276,20 @@ class Peer:
         if self._ends:
             reader.feed_data(b"hello")
             reader.feed_eof()
-        return reader, _Sink()  # type: ignore[return-value]
+        return reader, self.sink  # type: ignore[return-value]
 
 
 class _Sink:
+    def __init__(self) -> None:
+        self.taken = 0
+        self.takes = asyncio.Event()
+        self.takes.set()
+
     def write(self, data: bytes) -> None:
-        assert data
+        self.taken += len(data)
 
     async def drain(self) -> None:
-        await asyncio.sleep(0)
+        await self.takes.wait()
 
     def write_eof(self) -> None:
         return
@@ -402,6 +408,26 @@ def test_frames_out_of_order_never_make_it_hold_more_than_it_may(
 def test_each_rule_is_kept(frames: list[bytes], ends: bool) -> None:
     assert _against(frames, ends)
     assert not _against(frames[:-1], ends)
+
+
+async def test_credit_is_given_back_for_what_was_taken_and_for_nothing_else() -> None:
+    peer = Peer(ends=False)
+    peer.sink.takes.clear()
+    peer.link.receive(_frame(READY) + _frame(OPEN) + _frame(DATA, 0, b"first"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    peer.link.receive(_frame(DATA, 0, b"second"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    assert peer.sink.taken == len("first") and peer.link.held == len("second")
+    assert bytes(peer.sent) == b""
+    peer.sink.takes.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert peer.sink.taken == len("firstsecond") and peer.link.held == 0
+    assert bytes(peer.sent) == _frame(CREDIT, 0, COUNT.pack(5)) + _frame(CREDIT, 0, COUNT.pack(6))
+    await peer.link.close()
 
 
 async def test_a_whole_connection_by_the_rules() -> None:
