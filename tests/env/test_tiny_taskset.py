@@ -1,7 +1,7 @@
 """The taskset that env/gradekeeper_verifiers/README.md prints: run as it is printed.
 
-Without a cluster all is real but the API server: `vf-eval`, the harness, the suite, the referee and
-the lane (under bubblewrap), the signature. With one, that is real as well.
+Without a cluster all is real but the API server and the box (a folder): `vf-eval`, the harness, the
+suite, the referee and the lane (under bubblewrap), the signature. With one, those are real as well.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import base64
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -34,12 +35,16 @@ from guide import ROOT, blocks, shown_files
 
 pytestmark = pytest.mark.slow
 
+HERE = Path(__file__).resolve().parent
 README = ROOT / "env" / "gradekeeper_verifiers" / "README.md"
 TASKSET = "docs/examples/tiny/tiny_basket.py"
 SUITE = ROOT / "docs" / "examples" / "tiny" / "suite"
 NAME = "tiny-basket"
 REPAIR = "sed -i 's/+= centsEach/+= pieces * centsEach/' src/shop/Basket.java"
 SPOIL = "rm src/shop/Basket.java"
+
+Traces = dict[str, dict[str, Any]]
+"""Of a run, by their id."""
 
 
 def test_the_readme_prints_the_taskset_as_it_is() -> None:
@@ -64,9 +69,9 @@ class Agents:
             return say("done")
         return call_tools(0, ("bash", {"command": command}))
 
-    def check(self, traces: dict[str, dict[str, Any]]) -> None:
+    def check(self, traces: Traces) -> None:
         """Hold what was recorded against what was done."""
-        assert set(traces) == set(self._commands)
+        assert len(traces) == 2 and set(traces) == set(self._commands)
         for rollout, trace in traces.items():
             assert trace["ok"], trace["errors"]
             repaired = self._commands[rollout] == REPAIR
@@ -76,21 +81,29 @@ class Agents:
             assert (kept["decision"], kept["reason"]) == ("Graded", reason)
 
 
-def printed_command(*flags: str, **words: str) -> str:
-    """The README's command with its words in capitals, and whatever else, filled in."""
+def printed() -> tuple[str, list[str]]:
+    """The README's command, and the lines of output that it shows, as expressions."""
     (block,) = (text for text in blocks(README, "console") if NAME in text)
-    command = block.removeprefix("$ ").replace("\\\n", " ").strip()
+    command, *output = block.removeprefix("$ ").replace("\\\n", " ").splitlines()
+    return command, [re.escape(line).replace("…", ".*") for line in output]
+
+
+def run_printed(out: Path, *flags: str, words: dict[str, str], **environment: str) -> Traces:
+    """Run the README's command in the checkout, as its reader does.
+
+    Args:
+        out: Folder for the results.
+        flags: What this machine or cluster needs besides.
+        words: What stands for the words that a reader fills in.
+        environment: Of the command, besides this process's.
+    """
+    command, output = printed()
     for word, value in words.items():
-        command, found = re.subn(rf"\b{re.escape(word)}\b", value, command)
+        command, found = re.subn(rf"(?<![\w-]){re.escape(word)}\b", value, command)
         assert found == 1, word
-    return " ".join([command, *flags])
-
-
-def run_printed(command: str, out: Path, **environment: str) -> dict[str, dict[str, Any]]:
-    """Run a command in the checkout, as its reader does; returns the traces by their id."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", f"{command} -o '{out}' --no-push --no-rich"],
+        ["bash", "-c", f"{command} {shlex.join(flags)} -o '{out}' --no-push"],
         cwd=ROOT,
         env={**os.environ, "PATH": path, "HOME": str(out.parent), "KEY": "none", **environment},
         stdin=subprocess.DEVNULL,
@@ -100,6 +113,9 @@ def run_printed(command: str, out: Path, **environment: str) -> dict[str, dict[s
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert output
+    for line in output:
+        assert re.search(f"^{line}$", done.stderr, re.MULTILINE), f"{line} is not in {done.stderr}"
     (file,) = out.rglob("traces.jsonl")
     episodes = [json.loads(line) for line in file.read_text().splitlines()]
     return {trace["id"]: trace for episode in episodes for trace in episode["traces"]}
@@ -165,13 +181,18 @@ async def test_it_runs_as_printed_and_is_graded_on_this_machine(
     agents = Agents()
     with serve(agents.play) as (url, _):
         async with grading(bundle, tmp_path):
-            command = printed_command(
-                MODEL="scripted", URL=url, kubernetes="subprocess",
-                **{"verdict.pub": str(tmp_path / "verdict.pub")},
-            )  # fmt: skip
-            kubeconfig = str(tmp_path / "kubeconfig")
+            words = {
+                "kubernetes": "subprocess",
+                "gradekeeper_bash": "here_bash",
+                "docs/examples/tiny": f"docs/examples/tiny:{HERE / 'tasksets'}",
+                "MODEL": "scripted",
+                "URL": url,
+            }
             traces = await asyncio.to_thread(
-                run_printed, command, tmp_path / "out", KUBECONFIG=kubeconfig
+                run_printed,
+                tmp_path / "out",
+                words={**words, "verdict.pub": str(tmp_path / "verdict.pub")},
+                KUBECONFIG=str(tmp_path / "kubeconfig"),
             )
     agents.check(traces)
 
@@ -201,9 +222,7 @@ def test_it_runs_as_printed_on_the_cluster(published: Path, tmp_path: Path) -> N
     with open_place() as place, serve(agents.play) as (url, _):
         settings = place.flags("--env.agent.runtime")
         flags = settings[settings.index("kubernetes") + 1 :]
-        command = printed_command(
-            *flags, MODEL="scripted", URL=url, **{"verdict.pub": str(published)}
-        )
-        traces = run_printed(command, tmp_path / "out", **place.cluster.environment)
+        words = {"MODEL": "scripted", "URL": url, "verdict.pub": str(published)}
+        traces = run_printed(tmp_path / "out", *flags, words=words, **place.cluster.environment)
         assert place.boxes() == []
     agents.check(traces)
