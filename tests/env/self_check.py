@@ -43,7 +43,7 @@ class Stage:
         return [
             *map(str, (PROGRAM, "self-check", *arguments, "--suite", suite)),
             *("--image", self.image),
-            *self.place.flags("--runtime", image=self.image, memory=0.5, cpu_request=0.02),
+            *self.place.flags("--runtime", image=self.image, memory=0.5, cpu_request=0.01),
             *(f"{grading}.public-keys", json.dumps([str(self.key)])),
             *(f"{grading}.namespace", stage.NAMESPACE),
             *((f"{grading}.context", context) if context else ()),

@@ -244,7 +244,7 @@ def test_the_command_line_is_the_tasksets(monkeypatch: pytest.MonkeyPatch) -> No
     assert made.task.grading.public_keys == [Path("a.pub")] and made.verbose
     assert made.task.grading.suite == "billing-payment-debug"
     # A box that reserves what a task may use would leave no place for the grading.
-    assert isinstance(made.runtime, BoxConfig) and made.runtime.cpu_request == 0.1
+    assert isinstance(made.runtime, BoxConfig) and made.runtime.cpu_request == 0.01
     assert config("--suite", "here", "--local").folder == Path("here")
 
 

@@ -15,8 +15,8 @@ from typing import Final
 
 from billing_payment_debug import defects, scoring
 from billing_payment_debug.inspection import Inspection, compare
-from gradekeeper.api.reasons import Decision, Reason
-from gradekeeper.referee.result import FAILED, NOT_RUN, PASSED
+from gradekeeper.api.reasons import Decision
+from gradekeeper.referee.result import NOT_RUN, PASSED
 from gradekeeper.suites import SuiteError
 from gradekeeper.suites.check import judge_expectation
 from gradekeeper.suites.definition import load_suite
@@ -280,9 +280,8 @@ def expected_rewards(
 def _verdict(expect: Expectation, tests: Sequence[str], *, open_pass: bool) -> Graded | Rejected:
     if expect.decision == Decision.REJECTED:
         return rejected(expect.reason, len(tests))
-    failed = FAILED if expect.reason == Reason.COMPLETED else NOT_RUN
     passes = (_passes(expect, test, open_pass=open_pass) for test in tests)
-    outcomes = "".join(PASSED if passed else failed for passed in passes)
+    outcomes = "".join(PASSED if passed else NOT_RUN for passed in passes)
     return Graded.model_validate({"reason": expect.reason, "outcomes": outcomes})
 
 

@@ -54,7 +54,7 @@ class SelfCheckError(RuntimeError):
 class BoxConfig(KubernetesConfig):
     """Boxes of the self-check: as large as those of rollouts, but nobody computes in them."""
 
-    cpu_request: float | None = 0.1
+    cpu_request: float | None = 0.01
     """CPU cores that the scheduler reserves; None: as much as `cpu`. Little, so that the gradings
     have a place on the same nodes."""
 
