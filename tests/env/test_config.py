@@ -1,9 +1,16 @@
 """Settings of boxes, and what verifiers makes of them with a task's."""
 
+import tomllib
+
 import pytest
 from pydantic import ValidationError
+from verifiers.v1.utils.loaders import harness_class
 
+from gradekeeper_bash import GradekeeperBashHarness
 from gradekeeper_verifiers.config import KubernetesConfig
+from gradekeeper_verifiers.grading import GradingConfig
+from gradekeeper_verifiers.pod import Owner, build_pod
+from guide import ROOT
 
 
 def test_boxes_have_no_network_unless_it_is_asked_for() -> None:
@@ -36,3 +43,19 @@ def test_a_task_cannot_open_what_the_configuration_closes() -> None:
 def test_settings_that_cannot_work_are_refused_at_once(fields: dict[str, object], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         KubernetesConfig.model_validate(fields)
+
+
+def test_the_charts_example_places_boxes_as_it_says() -> None:
+    example = ROOT / "charts" / "gradekeeper" / "examples" / "training-cluster.toml"
+    env = tomllib.loads(example.read_text())["env"]
+    config = KubernetesConfig.model_validate(env["agent"]["runtime"])
+    owner = Owner(host="h", process="1-1")
+    spec = build_pod(config, name="box-1", run="r", rollout="1", owner=owner)["spec"]
+
+    assert config.namespace == "rollouts"
+    assert spec["nodeSelector"] == {"pool": "rollouts"}
+    (toleration,) = spec["tolerations"]
+    assert (toleration["key"], toleration["value"]) == ("pool", "rollouts")
+    assert harness_class(env["agent"]["harness"]["id"]) is GradekeeperBashHarness
+    grading = GradingConfig.model_validate(env["taskset"]["task"]["grading"])
+    assert grading.namespace == "grading"
