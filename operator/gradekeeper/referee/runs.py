@@ -39,6 +39,7 @@ from gradekeeper.referee.observations import MAX_RUN_BYTES
 from gradekeeper.referee.play import KEPT_SHARE, Case, Plan, play_in_child
 from gradekeeper.referee.report import Report, ReportError, parse_report
 from gradekeeper.referee.result import (
+    ENDED_EARLY,
     FAILED,
     NODE_OVERLOADED,
     NOT_RUN,
@@ -180,6 +181,8 @@ class _Run:
     kill_by: float | None = None
     child_over: bool = False
     played: bool = False
+    killed: bool = False
+    early: Test | None = None
 
 
 OrderMaker = Callable[[int, Group], Order]
@@ -383,6 +386,7 @@ class Runs:
             return
         run.ended = True
         run.kill_by = None
+        run.killed = event.fields.get("signal") == "9"
         # What it left would be beside whatever begins now.
         self._orderly = self._orderly and event.fields.get("left", "0") == "0"
         self._log.event(
@@ -483,6 +487,10 @@ class Runs:
             case = run.open
             run.unit.drawn[test.id] = Choice(case.inputs, case.draw, case.expected)
             cause = "whose time it was shows after a sweep"
+        elif outcome == ENDED_EARLY and not run.alone and test.id not in run.unit.drawn:
+            run.early = test
+            case = run.open
+            run.unit.drawn[test.id] = Choice(case.inputs, case.draw, case.expected)
         else:
             # Repeats that run side by side end at the same test: that is one failure, not two.
             ends = outcome not in (PASSED, FAILED)
@@ -676,6 +684,13 @@ class Runs:
         del self._active[run.order]
         unit = run.unit
         self._orderly = self._orderly and run.played
+        if run.early is not None:
+            if run.killed:
+                # Perhaps by a process beside it, which had better cost only its own tests: the
+                # next time it has the lane for itself.
+                self._later.append(unit)
+                return
+            self._end_early(run)
         if run.doubted or not self._shrink(unit):
             return
         now = time.monotonic()
@@ -699,6 +714,15 @@ class Runs:
             self._launch(unit)
         else:
             self._later.append(unit)
+
+    def _end_early(self, run: _Run) -> None:
+        """Note that a process ended by itself in the open test."""
+        assert run.early is not None
+        test, run.early = run.early, None
+        run.rerun = run.rerun or self._ledger.has_failed(test.id)
+        if not (test.holds and run.unit.group.name in self._tampered):
+            self._ledger.enter(test.id, ENDED_EARLY)
+        run.unit.left.remove(test)
 
     def _restart(self, unit: Unit) -> bool:
         """Take one of the restarts of a group; whether there was one."""
@@ -743,6 +767,8 @@ class Runs:
         for run in self._active.values():
             if not run.child_over:
                 self._hear_last(run)
+                if run.early is not None:
+                    self._end_early(run)
                 child.reap(run.pid, grace=0.0)
                 os.close(run.reading)
                 os.close(run.control)

@@ -19,7 +19,7 @@ from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.play import Case
-from gradekeeper.referee.result import TIMED_OUT
+from gradekeeper.referee.result import ENDED_EARLY, TIMED_OUT
 from gradekeeper.referee.runs import RUN, SUITE, Choice, Ledger, Runs, Unit, _Run
 
 
@@ -389,6 +389,49 @@ def test_nothing_begins_beside_what_a_run_left_behind(rolling):
     rolling._notice(LaneEvent("exit", {"id": str(run.order), "status": "0", "left": "1"}))
     rolling._active.clear()
     assert taken(rolling, queue) == []
+
+
+def ended_early(runs, unit, alone=False, **fields):
+    """Let a process of a unit end in its first test, as laned tells."""
+    with playing(runs, unit) as run:
+        run.open = dataclasses.replace(run.open, inputs={"amount": "7"}, draw=5)
+        run.alone = alone
+        runs._active[1] = run
+        run.progressed = True
+        runs._decide(run, ENDED_EARLY, "it ended")
+        os.kill(run.pid, signal.SIGKILL)
+        runs._child_over(run)
+        runs._notice(LaneEvent("exit", {"id": "1", "left": "0", **fields}))
+        runs._finish(run)
+
+
+def test_who_was_killed_beside_others_is_run_again_alone_with_the_same_draw():
+    runs = make_runs(Told())
+    unit = make_unit(runs)
+    first = unit.left[0]
+    ended_early(runs, unit, signal="9")
+    assert runs._later == [unit] and first in unit.left and not runs._restarts
+    assert unit.drawn[first.id] == Choice({"amount": "7"}, 5, None)
+    runs._later.clear()
+    ended_early(runs, unit, alone=True, signal="9")
+    assert runs._ledger.outcome(first.id) == ENDED_EARLY and first not in unit.left
+
+
+def test_who_is_killed_beside_others_again_is_not_excused():
+    runs = make_runs(Told())
+    unit = make_unit(runs)
+    ended_early(runs, unit, signal="9")
+    ended_early(runs, unit, signal="9")
+    assert runs._ledger.outcome("g/a") == ENDED_EARLY
+
+
+@pytest.mark.parametrize("fields", [{"status": "0"}, {"signal": "11"}], ids=["exit", "crash"])
+def test_who_ends_by_himself_is_scored_at_once(fields):
+    runs = make_runs(Told())
+    unit = make_unit(runs)
+    ended_early(runs, unit, **fields)
+    assert runs._ledger.outcome("g/a") == ENDED_EARLY
+    assert runs._restarts == {"g": 1}
 
 
 def test_nothing_begins_when_the_budget_is_used_up(rolling):
