@@ -145,8 +145,8 @@ class GradingJobSpec(SpecModel):
         default=1800, ge=10, le=86400, json_schema_extra=immutable("attemptDeadlineSeconds")
     )
     """Seconds that one attempt may take from the start of its Pod on a node. It is the platform's
-    time: when it is used up the attempt is `Unjudged`. Make it longer than 1.75 times the suite's own
-    `suiteTimeoutSeconds`: that is the submission's time, and what a busy node takes of it is
+    time: when it is used up the attempt is `Unjudged`. Make it longer than 1.75 times the suite's
+    own `suiteTimeoutSeconds`: that is the submission's time, and what a busy node takes of it is
     added, up to so much."""
     retry_limit: int = Field(default=2, ge=0, le=10, json_schema_extra=immutable("retryLimit"))
     """How many more attempts may follow the first one. Only failures of the platform are retried,
