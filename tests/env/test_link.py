@@ -95,7 +95,7 @@ async def both_ends(serve: Serve | None) -> AsyncIterator[Both]:
     receiving = asyncio.create_task(receive())
     both = Both(end, inner, process, moved)
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await both.until(lambda: end.ready)
             yield both
             assert not receiving.done()
@@ -237,7 +237,7 @@ async def test_a_port_that_is_taken_is_said() -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        out, err = await asyncio.wait_for(process.communicate(), 30)
+        out, err = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 1 and out == b""
     assert err.startswith(b"nothing can listen on port %d of the box: " % port)
 
