@@ -94,6 +94,15 @@ AGENTS: dict[str, tuple[Part, Scored | Lost]] = {
             Scored(0.0, ("DoesNotCompile", "SubmissionMalformed")),
         ),
         (
+            # Nothing can be started in the box any more, not even what would pack its sources.
+            part(
+                "uses up all processes",
+                BREAK_IT,
+                "while :; do sleep 600 & done >/dev/null 2>&1 </dev/null",
+            ),
+            Scored(0.0, ("DoesNotCompile", "SubmissionMalformed")),
+        ),
+        (
             # The kubelet ends the box for that, a while after.
             part("fills its disk", "head -c 400000000 /dev/zero > /tmp/large; sleep 600"),
             Scored(0.0, "SubmissionMalformed", metrics={"compiled": 0}),
@@ -293,7 +302,7 @@ def test_no_agent_gains_by_an_error_and_no_fault_costs_anything(run: Run) -> Non
     for name, outcome in SCORED.items():
         assert by_name[name] == pytest.approx(outcome.reward - mean)
     zeros = [name for name, outcome in SCORED.items() if outcome.reward == 0]
-    assert len(zeros) == 5 and all(by_name[name] < -0.2 for name in zeros)
+    assert len(zeros) == 6 and all(by_name[name] < -0.2 for name in zeros)
     # Without the rollouts that the platform lost, everybody is credited as before.
     without = [one for name, one in episodes.items() if name not in LOST]
     assert advantages(without) == credit
