@@ -211,6 +211,12 @@ def test_failed_groups_are_told_in_few_words() -> None:
     assert told(*(group for group in groups if group != "coupons")) == "all but coupons"
     assert check.failed_groups(replace(found(check, ""), outcomes=None)) == "-"
 
+    some = ["F" if test.startswith("tax/") else "P" for test in check.tests]
+    some[check.tests.index("refunds/fix_overlap_cannot_overdraw")] = "T"
+    told_tests = check.failed_tests(found(check, "".join(some)))
+    assert told_tests == ["tax/* F", "refunds/fix_overlap_cannot_overdraw T"]
+    assert check.failed_tests(found(check, "P" * 97)) == []
+
 
 def test_what_decides_an_outcome_is_in_the_checks_digest() -> None:
     names = ["untouched", "sampled-untouched", "noop-edit-farms-process", "endless-loop"]

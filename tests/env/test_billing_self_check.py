@@ -215,7 +215,7 @@ def test_the_report_counts_what_is_missed(capsys: pytest.CaptureFixture[str]) ->
     assert report({"untouched": LOST, "endless-loop": slow}, verbose=True) == 1
     out = capsys.readouterr().out
     assert "untouched was not judged: SandboxError: away" in out
-    assert "endless-loop failed: regression/usage_is_billed_in_started_blocks T, " in out
+    assert "endless-loop failed: regression/* T, proration/* T, " in out
 
 
 def test_another_runs_outcomes_must_be_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -264,8 +264,7 @@ def report(
             found = records.found(check)
             if found is None:
                 continue
-            failed = (f"{test} {outcome}" for test, outcome in check.failed_tests(found))
-            told = ", ".join(failed) or "nothing"
+            told = ", ".join(check.failed_tests(found)) or "nothing"
             console.print(
                 f"{check.name} failed: {told}", highlight=False, markup=False, soft_wrap=True
             )

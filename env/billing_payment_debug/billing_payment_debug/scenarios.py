@@ -171,21 +171,33 @@ class Check:
 
     def failed_groups(self, found: Found) -> str:
         """The groups with tests that did not pass, in a few words."""
-        groups = dict.fromkeys(test.partition("/")[0] for test in self.tests)
-        failed = {test.partition("/")[0] for test, _ in self.failed_tests(found)}
-        whole = [group for group in groups if group not in failed]
+        failed = {group for group, told in self._by_group(found).items() if told.strip(PASSED)}
+        whole = [group for group in self._by_group(found) if group not in failed]
         if not failed:
             return "none" if found.outcomes else "-"
         if not whole:
             return "all"
         if len(whole) < len(failed):
             return "all but " + ", ".join(whole)
-        return ", ".join(group for group in groups if group in failed)
+        return ", ".join(group for group in self._by_group(found) if group in failed)
 
-    def failed_tests(self, found: Found) -> list[tuple[str, str]]:
-        """Ids of tests that did not pass, each with its character."""
-        outcomes = zip(self.tests, found.outcomes or "", strict=False)
-        return [(test, outcome) for test, outcome in outcomes if outcome != PASSED]
+    def failed_tests(self, found: Found) -> list[str]:
+        """Tests that did not pass, each with its character; `group/*` if its tests are alike."""
+        told = []
+        by_group = self._by_group(found)
+        alike = {group for group, outcomes in by_group.items() if len(set(outcomes)) == 1}
+        for test, outcome in zip(self.tests, found.outcomes or "", strict=False):
+            group = test.partition("/")[0]
+            if outcome != PASSED:
+                told.append(f"{group}/* {outcome}" if group in alike else f"{test} {outcome}")
+        return list(dict.fromkeys(told))
+
+    def _by_group(self, found: Found) -> dict[str, str]:
+        groups: dict[str, str] = {}
+        for test, outcome in zip(self.tests, found.outcomes or "", strict=False):
+            group = test.partition("/")[0]
+            groups[group] = groups.get(group, "") + outcome
+        return groups
 
 
 def load_checks(folder: Path, chosen: Sequence[str] = ()) -> list[Check]:

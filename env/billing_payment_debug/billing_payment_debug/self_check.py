@@ -107,7 +107,7 @@ class Records:
         if (kept.grader, kept.suite) != (grader, suite):
             raise SelfCheckError(
                 f"{path} is of the grader {kept.grader} and the suite {kept.suite}; this run is of"
-                f" {grader} and {suite}: name another file"
+                f" {grader} and {suite}: remove it, or name another file"
             )
         return kept
 
