@@ -54,8 +54,10 @@ RUN_OVERHEAD_MIB: Final = 96
 """What a JVM takes beside its heap: metaspace, code, stacks, buffers."""
 LANE_OVERHEAD_MIB: Final = 16
 """laned, the probe and the kernel's own share of the lane's memory."""
-REFEREE_OVERHEAD_MIB: Final = 64
-"""The referee's interpreter, and the children in which it parses hostile bytes."""
+REFEREE_OVERHEAD_MIB: Final = 24
+"""The referee's interpreter."""
+RUN_CHILD_MIB: Final = 40
+"""The child in which the referee parses what one run sends, with the worst bytes that we know."""
 HOSTNAME: Final = "grading"
 """The same in every Pod: a submission need not learn the name of its job."""
 LANED: Final = ("/usr/local/bin/laned", "/lane/laned.sock")
@@ -296,10 +298,11 @@ def resource_problems(
             f"needs {build} MiB."
         )
     referee = mebibytes(resources.referee.memory)
-    if referee < LANE_VOLUME_MIB + REFEREE_OVERHEAD_MIB:
+    needed = LANE_VOLUME_MIB + REFEREE_OVERHEAD_MIB + limits.parallel * RUN_CHILD_MIB
+    if referee < needed:
         problems.append(
-            f"resources.referee.memory is {referee} MiB, but the volume that the lane reads and "
-            f"the referee itself need {LANE_VOLUME_MIB + REFEREE_OVERHEAD_MIB} MiB."
+            f"resources.referee.memory is {referee} MiB, but the volume that the lane reads, the "
+            f"referee itself and what reads {limits.parallel} parallel runs need {needed} MiB."
         )
     if limits.file_mib > limits.scratch_mib:
         problems.append(

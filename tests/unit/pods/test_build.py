@@ -306,7 +306,7 @@ def arithmetic(
 
 
 def test_the_billing_suite_fits() -> None:
-    assert arithmetic(build_heap_mib=512) == []
+    assert arithmetic("1152Mi", "320Mi", build_heap_mib=512, parallel=5, heapMiB=128) == []
 
 
 @pytest.mark.parametrize(("lane", "problems"), [("608Mi", 0), ("607Mi", 1)])
@@ -324,11 +324,16 @@ def test_the_compiler_must_fit_the_lane(heap: int, problems: int) -> None:
     assert all("compiling with 897 MiB of heap needs 1025 MiB" in one for one in found)
 
 
-@pytest.mark.parametrize(("referee", "problems"), [("128Mi", 0), ("127Mi", 1)])
-def test_the_lane_s_volume_must_fit_the_referee(referee: str, problems: int) -> None:
-    found = arithmetic(referee=referee)
+@pytest.mark.parametrize(
+    ("parallel", "fits", "problems"),
+    [(1, 128, 0), (1, 127, 1), (2, 168, 0), (2, 167, 1), (5, 288, 0), (5, 287, 1)],
+)
+def test_the_lane_s_volume_and_the_readers_of_its_runs_must_fit_the_referee(
+    parallel: int, fits: int, problems: int
+) -> None:
+    found = arithmetic(referee=f"{fits}Mi", lane="2Gi", parallel=parallel)
     assert len(found) == problems
-    assert all("need 128 MiB" in one for one in found)
+    assert all(f"{parallel} parallel runs need {fits + 1} MiB" in one for one in found)
 
 
 def test_limits_that_contradict_each_other() -> None:
