@@ -420,7 +420,7 @@ static bool next_process(DIR *entries, struct process *found)
 {
     for (struct dirent *entry; (entry = readdir(entries));) {
         char path[32], text[512], state;
-        long pid = strtol(entry->d_name, NULL, 10), session;
+        long pid = strtol(entry->d_name, NULL, 10), session, threads;
         if (pid <= 1 || snprintf(path, sizeof path, "%ld/stat", pid) >= (int)sizeof path)
             continue;
         int file = openat(proc, path, O_RDONLY | O_CLOEXEC);
@@ -431,9 +431,14 @@ static bool next_process(DIR *entries, struct process *found)
         text[length < 0 ? 0 : length] = 0;
         /* The name in parentheses may hold anything, parentheses too: the last one ends it. */
         char *rest = strrchr(text, ')');
-        if (!rest || sscanf(rest + 1, " %c %*d %*d %ld", &state, &session) != 2)
+        if (!rest
+            || sscanf(rest + 1,
+                      " %c %*d %*d %ld %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
+                      &state, &session, &threads)
+                   != 3)
             continue;
-        if (state != 'Z' && state != 'X') {
+        /* One whose first thread has ended looks like a zombie while the others go on. */
+        if ((state != 'Z' && state != 'X') || threads > 1) {
             *found = (struct process){(pid_t)pid, (pid_t)session};
             return true;
         }

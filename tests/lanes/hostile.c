@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -80,6 +81,38 @@ static void escape(const char *seconds)
         _exit(0);
     }
     wait(NULL);
+}
+
+static void *say_and_stay(void *nothing)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", getpid());
+    do {
+        int file = open(path, O_RDONLY);
+        if (read(file, text, sizeof text - 1) < 0)
+            _exit(94);
+        close(file);
+    } while (!strstr(text, ") Z "));
+    say("escaped\n");
+    sleep(60);
+    return nothing;
+}
+
+/* Escapes with a thread that is not the first, and ends the first: the process looks dead. */
+static void escape_headless(void)
+{
+    pthread_t thread;
+    if (fork()) {
+        wait(NULL);
+        return;
+    }
+    setsid();
+    if (fork())
+        _exit(0);
+    setsid();
+    if (pthread_create(&thread, NULL, say_and_stay, NULL))
+        _exit(95);
+    syscall(SYS_exit, 0);
 }
 
 /* Forks until it cannot, in every child too. Prints how the first failure is called. */
@@ -204,6 +237,8 @@ int main(int argc, char **argv, char **environment)
         bomb();
     } else if (!strcmp(what, "escape")) {
         escape(value);
+    } else if (!strcmp(what, "escape-headless")) {
+        escape_headless();
     } else if (!strcmp(what, "background")) {
         /* stays in the session, leaves the process group */
         if (!fork()) {

@@ -460,6 +460,16 @@ def test_an_end_tells_what_belongs_to_nobody(lane: Lane) -> None:
     close_all(*living_pipes, *pipes)
 
 
+def test_who_ends_his_first_thread_is_counted_among_the_living(lane: Lane) -> None:
+    number, *pipes = lane.spawn([HOSTILE, "escape-headless"])
+    read_until(pipes[1], b"escaped\n")
+    lane.wait_for("exit", id=str(number))
+    assert lane.run(["/bin/true"]).end.fields["left"] == "1"
+    lane.sweep()
+    assert lane.run(["/bin/true"]).end.fields["left"] == "0"
+    close_all(*pipes)
+
+
 def test_an_end_tells_what_is_in_the_scratch_folder(lane: Lane) -> None:
     def left(*command: str, scratch: str = "one", **fields: object) -> str:
         cwd = f"{SCRATCH}/{scratch}"
