@@ -141,8 +141,8 @@ FLIPS = (
     Flip(
         "runs begin beside what an earlier one left",
         f"{REFEREE}/runs.py",
-        'event.fields.get("left", "0") == "0"',
-        '"left" in event.fields',
+        'event.fields.get("left", "0") != "0"',
+        '"left" not in event.fields',
         (
             "tests/referee/test_grading.py::"
             "test_what_a_run_leaves_behind_is_swept_before_another_begins",

@@ -4,11 +4,12 @@ This is where a lane's lines are parsed. The child holds the expectations of its
 knows the lane only through three descriptors; it reports to the referee in `report`'s grammar.
 """
 
+import hashlib
 import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gradekeeper.referee import observations, report
@@ -67,6 +68,7 @@ class Case:
         keep: seconds for which every held call is kept at least, settled or not. A case that is
             played so is strict: code that lets time pass, instead of waiting for what it should
             wait for, moves meanwhile.
+        lots: decide which of the held calls are released; what is played again has the same.
     """
 
     number: int
@@ -75,6 +77,7 @@ class Case:
     draw: int
     expected: Sequence[Transcript] | None
     keep: float = 0.0
+    lots: bytes = field(default_factory=lambda: os.urandom(16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,7 @@ class _CasePlay:
         self._case = case
         self._nonce = os.urandom(8).hex()
         self._counts: dict[str, int] = {}
+        self._released = 0
         self._last_call = -1
         self._held: list[tuple[int, str, str]] = []
         self._query: int | None = None
@@ -292,10 +296,15 @@ class _CasePlay:
             if self._kept > KEPT_SHARE * self._player.plan.test_seconds:
                 raise _Late
         self._query = None
-        call, method, policy = self._held.pop(random_below(len(self._held)))
+        call, method, policy = self._held.pop(self._draw_lot(len(self._held)))
         self._answer(call, method, policy)
         if self._held:
             self._ask()
+
+    def _draw_lot(self, bound: int) -> int:
+        self._released += 1
+        data = self._case.lots + self._released.to_bytes(4, "big")
+        return int.from_bytes(hashlib.sha256(data).digest()[:8], "big") % bound
 
     def _answer(self, call: int, method: str, policy: str) -> None:
         token = TOKEN_PREFIX + os.urandom(8).hex()

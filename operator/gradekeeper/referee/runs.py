@@ -56,6 +56,8 @@ KEEP_FACTOR: Final = 1.5
 KEEP_EXTRA: Final = 0.05
 """A strict case keeps held calls for its longest span so far, times the factor, and so much more
 (seconds)."""
+LIGHT_SHARE: Final = 0.025
+"""Of a test's time: who used less in a whole process has hardly disturbed those beside it."""
 MAX_STRICT: Final = 6
 """Strict plays of one test until one of them proves something."""
 START: Final = "start"
@@ -66,11 +68,19 @@ CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What one run of one test gets: the inputs, and what is right (None: nothing is judged)."""
+    """What one run of one test gets.
+
+    Attributes:
+        inputs: by name.
+        draw: position among the test's draws.
+        expected: what is right; None: nothing is judged.
+        lots: of a `Case`, if it was played before.
+    """
 
     inputs: Mapping[str, str]
     draw: int
     expected: Sequence[Transcript] | None
+    lots: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -142,8 +152,8 @@ class Unit:
         stretch: how many times its time a test or a start gets: more than once as soon as one was
             excused, for all that is left of the unit.
         budget: the same for its own budget; None until it was excused.
-        drawn: full id -> what an excused test had, which it gets again: nobody gains another draw
-            by hanging.
+        drawn: full id -> what an excused test had, which it gets again: nobody gains another draw,
+            nor another order of what is held, by hanging or dying.
         strict: full id -> strict plays so far.
     """
 
@@ -223,6 +233,9 @@ class Runs:
         self._later: list[Unit] = []
         self._doubts: list[Doubt] = []
         self._orderly = True
+        self._littered = False
+        self._apart = False
+        self._busy: dict[str, float] = {}
         self._started = time.monotonic()
         self._deadline = self._latest = self._started
         self._budget: float | None = None
@@ -261,7 +274,7 @@ class Runs:
 
     def _batch(self, queue: list[Unit]) -> None:
         """Run units of the queue between two sweeps, as long as all goes by plan."""
-        self._orderly = True
+        self._orderly, self._littered = True, False
         first = self._take_units(queue)
         for unit in first:
             self._begin(unit, alone=len(first) == 1)
@@ -270,6 +283,7 @@ class Runs:
                 # What a process left behind in the lane may keep the next one from starting, or
                 # take its time: a hang would cost more than its own test.
                 self._lane.sweep()
+                self._littered = False
                 self._settle()
                 if not (self._later and self._in_budget()):
                     self._later.clear()
@@ -289,13 +303,17 @@ class Runs:
         """Take out of the queue what may start now, in its order."""
         if not self._orderly or time.monotonic() >= self._deadline:
             return []
-        if len(self._active) >= self._limits.parallel:
+        most = 1 if self._apart else self._limits.parallel
+        if len(self._active) >= most:
             return []
         taken: list[Unit] = []
         # A strict one waits for most of its time, others work: side by side they would all end
         # late, and everything would seem to take its time.
         room = max(2, math.ceil(self._ticker.sizes.processors))
-        room -= sum(not any(case.keep for case in run.cases) for run in self._active.values())
+        room -= sum(
+            not self._waits(run.unit.group, [case.keep for case in run.cases])
+            for run in self._active.values()
+        )
         # Whose earlier repeats are not over has to wait if it needs to know their spans.
         unfinished = {run.unit.group.name for run in self._active.values()}
         unfinished |= {unit.group.name for unit in self._later}
@@ -305,8 +323,8 @@ class Runs:
                 continue
             group = unit.group.name
             strict = any(self._is_strict(unit, test) for test in unit.left)
-            waits = any(self._keep(unit, test) for test in unit.left)
-            full = len(self._active) + len(taken) >= self._limits.parallel
+            waits = self._waits(unit.group, [self._keep(unit, test) for test in unit.left])
+            full = len(self._active) + len(taken) >= most
             if full or (strict and group in unfinished) or not (waits or room > 0):
                 kept.append(unit)
             else:
@@ -315,6 +333,14 @@ class Runs:
             unfinished.add(group)
         queue[:] = kept
         return taken
+
+    def _waits(self, group: Group, keeps: Sequence[float]) -> bool:
+        """Whether a process wants hardly any processor: it is strict, and its like were quick.
+
+        Who needs most of a test's time must not lose it to those beside it.
+        """
+        most = LIGHT_SHARE * self._limits.test_timeout_seconds
+        return any(keeps) and self._busy.get(group.name, math.inf) <= most
 
     def _begin(self, unit: Unit, *, alone: bool = False) -> None:
         unit.since = time.monotonic()
@@ -337,6 +363,7 @@ class Runs:
                 choice.draw,
                 choice.expected,
                 self._keep(unit, test),
+                choice.lots or os.urandom(16),
             )
             for position, (test, choice) in enumerate(choices)
         ]
@@ -357,6 +384,7 @@ class Runs:
         for descriptor in (feed_w, output_r, errors_r, report_w, control_r):
             os.close(descriptor)
         os.set_blocking(reading, False)
+        alone = alone or self._apart
         run = _Run(unit, number, pid, reading, control, cases, time.monotonic(), alone)
         self._active[number] = run
         try:
@@ -387,11 +415,15 @@ class Runs:
         run.ended = True
         run.kill_by = None
         run.killed = event.fields.get("signal") == "9"
+        group = run.unit.group.name
+        busy = int(event.fields.get("cpu_us", "0")) / 1e6
+        self._busy[group] = max(self._busy.get(group, 0.0), busy)
         # What it left would be beside whatever begins now.
-        self._orderly = self._orderly and event.fields.get("left", "0") == "0"
+        self._littered = self._littered or event.fields.get("left", "0") != "0"
+        self._orderly = self._orderly and not self._littered
         self._log.event(
             "run_ended",
-            group=run.unit.group.name,
+            group=group,
             repeat=run.unit.repeat,
             **{name: value for name, value in event.fields.items() if name != "id"},
         )
@@ -484,13 +516,11 @@ class Runs:
             run.unit, test, budget or test.id, self._since(run.unit, budget) or run.since, now
         ):
             run.doubted = True
-            case = run.open
-            run.unit.drawn[test.id] = Choice(case.inputs, case.draw, case.expected)
+            self._keep_draw(run)
             cause = "whose time it was shows after a sweep"
         elif outcome == ENDED_EARLY and not run.alone and test.id not in run.unit.drawn:
             run.early = test
-            case = run.open
-            run.unit.drawn[test.id] = Choice(case.inputs, case.draw, case.expected)
+            self._keep_draw(run)
         else:
             # Repeats that run side by side end at the same test: that is one failure, not two.
             ends = outcome not in (PASSED, FAILED)
@@ -510,6 +540,13 @@ class Runs:
             keep=round(run.open.keep, 3),
         )
         run.open = None
+
+    def _keep_draw(self, run: _Run) -> None:
+        """Let the open test have the same again when it is played again."""
+        assert run.open is not None
+        case = run.open
+        again = Choice(case.inputs, case.draw, case.expected, case.lots)
+        run.unit.drawn[case.test.id] = again
 
     def _since(self, unit: Unit, budget: str | None) -> float | None:
         return {SUITE: self._started, RUN: unit.since}.get(budget or "")
@@ -686,8 +723,10 @@ class Runs:
         self._orderly = self._orderly and run.played
         if run.early is not None:
             if run.killed:
-                # Perhaps by a process beside it, which had better cost only its own tests: the
-                # next time it has the lane for itself.
+                # Perhaps by a process beside it, which had better cost only its own tests, or for
+                # the memory that they use together: the next time it has the lane for itself, and
+                # so have all others. It does not happen twice.
+                self._apart = True
                 self._later.append(unit)
                 return
             self._end_early(run)
@@ -710,7 +749,7 @@ class Runs:
             return
         if not (run.rerun or self._restart(unit)):
             return
-        if self._active:
+        if self._active and not (self._littered or self._apart):
             self._launch(unit)
         else:
             self._later.append(unit)

@@ -220,6 +220,26 @@ def test_the_order_of_release_is_not_predictable():
     pytest.fail(f"always {first}")
 
 
+def test_what_is_played_again_is_released_in_the_same_order():
+    orders = {}
+
+    def script(lane):
+        lane.start()
+        for call in range(1, 6):
+            lane.ask(call)
+        order = orders.setdefault(lots, [])
+        for _ in range(5):
+            lane.say(type="settled", query=lane.hear("settle")["query"])
+            order.append(lane.hear("reply")["call"])
+        lane.done()
+        lane.hear("bye")
+
+    for lots in (b"one", b"two", b"one"):
+        run(script, [replace(case(test=HOLD), lots=lots)])
+    again = orders[b"one"]
+    assert again[:5] == again[5:] != orders[b"two"]
+
+
 def test_without_settled_a_call_is_released_after_a_while(monkeypatch):
     monkeypatch.setattr(p, "HOLD_FIRST", 0.05)
     monkeypatch.setattr(p, "HOLD_TEST", 0.02)

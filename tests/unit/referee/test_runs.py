@@ -282,13 +282,15 @@ def test_an_excused_test_is_not_drawn_anew():
     unit = make_unit(runs)
     unit.left = unit.left[:2]
     with playing(runs, unit) as run:
-        run.open = dataclasses.replace(run.open, inputs={"amount": "7"}, draw=5)
+        run.open = dataclasses.replace(run.open, inputs={"amount": "7"}, draw=5, lots=b"lots")
         runs._decide(run, TIMED_OUT, "its time was used up")
     runs._settle()
     runs._launch(unit)
     (again,) = runs._active.values()
     runs._abandon()
     assert [(case.inputs, case.draw) for case in again.cases] == [({"amount": "7"}, 5), ({}, 0)]
+    first, second = (case.lots for case in again.cases)
+    assert first == b"lots" and len(second) == 16
 
 
 HOLDING = Hidden("h/x", "m01", {"pay": ["hold"]}, Rules(multiset=True))
@@ -344,13 +346,32 @@ def test_others_begin_for_every_processor_and_strict_ones_beside_them():
     queue = make_queue()
     queue += [Unit(queue[3].group, repeat, queue[3].left[:]) for repeat in range(1, 4)]
     assert taken(runs, queue) == [("h", 0), ("h", 1)]
-    runs._spans["h/x"] = 0.01
+    runs._spans["h/x"], runs._busy["h"] = 0.01, 0.4
     assert taken(runs, queue) == [("h", 2), ("f", 0), ("f", 1)]
     ticker.know(Sizes(lane=2.5, node=8.0))
     assert taken(runs, queue) == [("f", 2), ("f", 3)] and queue == []
 
 
+def test_strict_ones_that_work_for_long_take_the_place_of_others():
+    """With five at a time on two processors, who needs 60 % of a test's time would not get it."""
+    runs = make_runs(Told(), parallel=5)
+    runs._deadline = time.monotonic() + 900
+    (run,) = begun(runs, make_queue()[:1])
+    run.child_over = True
+    runs._notice(LaneEvent("exit", {"id": "1", "status": "0", "cpu_us": "12000000", "left": "0"}))
+    runs._notice(LaneEvent("exit", {"id": "1", "status": "0", "cpu_us": "300000", "left": "0"}))
+    runs._active.clear()
+    runs._spans["h/x"] = 0.01
+    queue = make_queue()[2:]
+    queue += [Unit(queue[1].group, repeat, queue[1].left[:]) for repeat in range(1, 4)]
+    assert taken(runs, queue) == [("h", 2), ("f", 0)]
+    runs._busy["h"] = 0.3
+    queue = make_queue()[2:]
+    assert taken(runs, [*queue, *make_queue()[3:]]) == [("h", 2), ("f", 0), ("f", 0)]
+
+
 def test_a_strict_process_leaves_its_processor_to_others(rolling):
+    rolling._busy["h"] = 0.4
     queue = make_queue()
     strict, free = queue[2:]
     (run,) = begun(rolling, [strict])
@@ -391,10 +412,24 @@ def test_nothing_begins_beside_what_a_run_left_behind(rolling):
     assert taken(rolling, queue) == []
 
 
+@pytest.mark.parametrize("left", ["0", "1"])
+def test_nothing_goes_on_beside_what_a_run_left_behind(left):
+    runs = make_runs(Told())
+    unit, other = make_unit(runs), make_unit(runs)
+    begun(runs, [other])
+    (_, run) = begun(runs, [unit], played=False)
+    run.child_over = run.progressed = True
+    runs._notice(LaneEvent("exit", {"id": str(run.order), "status": "1", "left": left}))
+    runs._launch = lambda unit, alone=False: launched.append(unit)
+    launched = []
+    runs._finish(run)
+    assert (launched, runs._later) == (([], [unit]) if left == "1" else ([unit], []))
+
+
 def ended_early(runs, unit, alone=False, **fields):
     """Let a process of a unit end in its first test, as laned tells."""
     with playing(runs, unit) as run:
-        run.open = dataclasses.replace(run.open, inputs={"amount": "7"}, draw=5)
+        run.open = dataclasses.replace(run.open, inputs={"amount": "7"}, draw=5, lots=b"lots")
         run.alone = alone
         runs._active[1] = run
         run.progressed = True
@@ -411,7 +446,8 @@ def test_who_was_killed_beside_others_is_run_again_alone_with_the_same_draw():
     first = unit.left[0]
     ended_early(runs, unit, signal="9")
     assert runs._later == [unit] and first in unit.left and not runs._restarts
-    assert unit.drawn[first.id] == Choice({"amount": "7"}, 5, None)
+    assert unit.drawn[first.id] == Choice({"amount": "7"}, 5, None, b"lots")
+    assert not runs._take_units([make_unit(runs)] * 2)[1:]  # and whatever comes after, too
     runs._later.clear()
     ended_early(runs, unit, alone=True, signal="9")
     assert runs._ledger.outcome(first.id) == ENDED_EARLY and first not in unit.left
