@@ -7,7 +7,7 @@ two machines that build the same folder must write the same bytes.
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from gradekeeper.referee.strictjson import StrictJsonError, encode_canonical, pa
 from gradekeeper.suites.definition import SuiteDefinition, load_suite
 from gradekeeper.suites.errors import DefinitionError
 from gradekeeper.suites.java import build_jar, compile_drivers, find_javac
-from gradekeeper.suites.trees import GOLD, NULL, Tree, archive_tree, read_tree, submission_tree
+from gradekeeper.suites.trees import GOLD, NULL, Tree, archive_tree, builtin_tree, read_tree
 
 BUNDLE_SCHEMA: Final = "gradekeeper.bundle/v1"
 INDEX_SCHEMA: Final = "gradekeeper.index/v1"
@@ -137,10 +137,7 @@ def build_bundle(
     definition = load_suite(root)
     _require_replaceable(target)
     expectations = read_pins(root, definition) if pins is None else pins
-    trees = {
-        name: submission_tree(root, definition, _builtin_overlays(root, name))
-        for name in (GOLD, NULL)
-    }
+    trees = {name: builtin_tree(root, definition, name) for name in (GOLD, NULL)}
     _require_files(root, definition, trees)
     classes = compile_drivers(
         gold=trees[GOLD],
@@ -215,14 +212,8 @@ def load_bundle(path: Path | str) -> Bundle:
         raise DefinitionError(f"{root} is not a bundle: its manifest cannot be read") from None
 
 
-def _builtin_overlays(root: Path, name: str) -> Sequence[str]:
-    if not (root / "submissions" / name).is_dir():
-        raise DefinitionError(f"{root}: there is no folder submissions/{name}")
-    return [name]
-
-
 def _require_files(root: Path, definition: SuiteDefinition, trees: Mapping[str, Tree]) -> None:
-    """Refuse patterns that leave nothing to compile of gold or null."""
+    """Refuse patterns that leave nothing to compile of gold or null, or nothing that differs."""
     rules = definition.submission
     takes = compile_rules(
         SubmissionRules(
@@ -239,6 +230,16 @@ def _require_files(root: Path, definition: SuiteDefinition, trees: Mapping[str, 
                 f" include {list(rules.include)}"
                 + (f" and not exclude {list(rules.exclude)}" if rules.exclude else "")
             )
+    gold, null = (
+        {path: content for path, (content, _) in trees[name].items() if takes(path)}
+        for name in (GOLD, NULL)
+    )
+    if gold == null and any(test.discriminates for _, _, test in definition.every_test()):
+        raise DefinitionError(
+            f"{root}: gold and null are the same submission, and no test can tell them apart: put"
+            f" the repaired files into submissions/{GOLD}/, under the paths that they have in the"
+            f" repository ({definition.base}), where include {list(rules.include)} takes them"
+        )
 
 
 def _require_replaceable(target: Path) -> None:

@@ -118,8 +118,8 @@ def pin(
                 break
         if wanted:
             raise PinError(
-                f"The null submission does what gold does in {sorted(wanted)}, whatever is drawn:"
-                " make the tests stricter, or do not mark them as discriminating."
+                f"The null submission does what gold does in {', '.join(sorted(wanted))}, whatever"
+                " is drawn: make the tests stricter, or do not mark them as discriminating."
             )
     for test_id in tests:
         for number in range(draws):

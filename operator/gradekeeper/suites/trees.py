@@ -168,6 +168,20 @@ def submission_tree(
     return tree
 
 
+def builtin_tree(folder: Path, definition: SuiteDefinition, name: str) -> Tree:
+    """All files of gold or null.
+
+    Raises:
+        DefinitionError: its folder does not exist.
+    """
+    if not (folder / "submissions" / name).is_dir():
+        raise DefinitionError(
+            f"{folder}: there is no folder submissions/{name}; what is in it is laid over the"
+            " starting repository (git keeps no empty folder: put an empty .gitkeep into it)"
+        )
+    return submission_tree(folder, definition, [name])
+
+
 def scenario_tree(folder: Path, definition: SuiteDefinition, scenario: Scenario) -> Tree:
     """All files of a scenario's submission; its links are not among them.
 
@@ -219,9 +233,7 @@ def build_submission(folder: Path | str, name: str) -> bytes:
     root = Path(folder)
     definition = load_suite(root)
     if name in (GOLD, NULL):
-        if not (root / "submissions" / name).is_dir():
-            raise DefinitionError(f"{root}: there is no folder submissions/{name}")
-        return archive_tree(submission_tree(root, definition, [name]))
+        return archive_tree(builtin_tree(root, definition, name))
     if name in PEERS:
         gold = submission_tree(root, definition, [GOLD])
         return archive_tree(build_peer(name, gold, read_tree(root / "submissions" / GOLD)))

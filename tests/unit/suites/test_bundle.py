@@ -173,3 +173,23 @@ def test_patterns_that_take_no_file_are_refused_before_anything_is_compiled(
         f"{folder}/suite.yaml: submission: none of the 2 files of gold matches include"
         " ['source/**/*.java'] and not exclude ['**/hidden/**']"
     )
+
+
+def test_a_gold_that_repairs_nothing_is_refused_before_anything_is_compiled(
+    suite_folder: Path, tmp_path: Path, kit: Path
+) -> None:
+    gold = suite_folder / "submissions/gold"
+    (gold / "src/app/Sum.java").rename(gold / "Sum.java")
+    write(suite_folder / "lane/drivers/Desk1.java", "not Java at all")
+    with pytest.raises(DefinitionError, match=r"same submission.*\(\.\./repo\), where include"):
+        build_bundle(suite_folder, tmp_path / "out", kit=kit)
+
+
+def test_a_folder_that_git_did_not_keep_is_named(
+    suite_folder: Path, tmp_path: Path, kit: Path
+) -> None:
+    (suite_folder / "submissions/null").rmdir()
+    with pytest.raises(
+        DefinitionError, match=r"no folder submissions/null;.*put an empty"
+    ):
+        build_bundle(suite_folder, tmp_path / "out", kit=kit)
