@@ -189,7 +189,5 @@ def test_a_folder_that_git_did_not_keep_is_named(
     suite_folder: Path, tmp_path: Path, kit: Path
 ) -> None:
     (suite_folder / "submissions/null").rmdir()
-    with pytest.raises(
-        DefinitionError, match=r"no folder submissions/null;.*put an empty"
-    ):
+    with pytest.raises(DefinitionError, match=r"no folder submissions/null;.*put an empty"):
         build_bundle(suite_folder, tmp_path / "out", kit=kit)
