@@ -60,6 +60,9 @@ LIGHT_SHARE: Final = 0.025
 """Of a test's time: who used less in a whole process has hardly disturbed those beside it."""
 MAX_STRICT: Final = 6
 """Strict plays of one test until one of them proves something."""
+_KILLS: Final = frozenset(str(number) for number in (1, 2, 9, 15))
+_KILLED: Final = frozenset(str(128 + number) for number in (1, 2, 15))
+"""Signals that end a process of somebody else, and what a JVM makes of those that it hears of."""
 START: Final = "start"
 RUN: Final = "run"
 SUITE: Final = "suite"
@@ -414,7 +417,7 @@ class Runs:
             return
         run.ended = True
         run.kill_by = None
-        run.killed = event.fields.get("signal") == "9"
+        run.killed = event.fields.get("signal") in _KILLS or event.fields.get("status") in _KILLED
         group = run.unit.group.name
         busy = int(event.fields.get("cpu_us", "0")) / 1e6
         self._busy[group] = max(self._busy.get(group, 0.0), busy)
@@ -806,11 +809,11 @@ class Runs:
         for run in self._active.values():
             if not run.child_over:
                 self._hear_last(run)
-                if run.early is not None:
-                    self._end_early(run)
                 child.reap(run.pid, grace=0.0)
                 os.close(run.reading)
                 os.close(run.control)
+            if run.early is not None:
+                self._end_early(run)
         self._active.clear()
 
     def _hear_last(self, run: _Run) -> None:

@@ -440,11 +440,12 @@ def ended_early(runs, unit, alone=False, **fields):
         runs._finish(run)
 
 
-def test_who_was_killed_beside_others_is_run_again_alone_with_the_same_draw():
+@pytest.mark.parametrize("fields", [{"signal": "9"}, {"signal": "15"}, {"status": "143"}], ids=str)
+def test_who_was_killed_beside_others_is_run_again_alone_with_the_same_draw(fields):
     runs = make_runs(Told())
     unit = make_unit(runs)
     first = unit.left[0]
-    ended_early(runs, unit, signal="9")
+    ended_early(runs, unit, **fields)
     assert runs._later == [unit] and first in unit.left and not runs._restarts
     assert unit.drawn[first.id] == Choice({"amount": "7"}, 5, None, b"lots")
     runs._orderly = True
@@ -459,6 +460,17 @@ def test_who_is_killed_beside_others_again_is_not_excused():
     unit = make_unit(runs)
     ended_early(runs, unit, signal="9")
     ended_early(runs, unit, signal="9")
+    assert runs._ledger.outcome("g/a") == ENDED_EARLY
+
+
+def test_a_death_whose_cause_is_never_told_is_one():
+    runs = make_runs(Told())
+    unit = make_unit(runs)
+    with playing(runs, unit) as run:
+        runs._active[1] = run
+        runs._decide(run, ENDED_EARLY, "it ended")
+        runs._child_over(run)
+    runs._abandon()
     assert runs._ledger.outcome("g/a") == ENDED_EARLY
 
 
