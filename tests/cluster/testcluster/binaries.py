@@ -127,11 +127,15 @@ HELM = GoModule(
 CLUSTER_MODULES = (KUBERNETES, CONTAINERD, RUNC, KUBE_ROUTER, HELM)
 
 
-def find_program(name: str) -> Path | None:
-    """Return a program's path on PATH or in the system folders; absolute names as they are."""
+def find_program(name: str, *, beside: Path | None = None) -> Path | None:
+    """Return a program's path on PATH or in the system folders; absolute names as they are.
+
+    What is in the folder `beside` is not taken: a link there would be told to point to itself.
+    """
     if name.startswith("/"):
         return Path(name) if os.path.exists(name) else None
-    found = shutil.which(name, path=SEARCH_PATH)
+    folders = [one for one in SEARCH_PATH.split(os.pathsep) if one and Path(one) != beside]
+    found = shutil.which(name, path=os.pathsep.join(folders))
     return Path(found) if found else None
 
 
@@ -252,7 +256,7 @@ def prepare(layout: Layout, progress: Progress) -> Programs:
     built: dict[str, Path] = {}
     for module in CLUSTER_MODULES:
         built |= build_module(layout, module, progress)
-    kubectl = find_program("kubectl")
+    kubectl = find_program("kubectl", beside=layout.tools)
     if kubectl is None:
         kubectl = build_module(layout, KUBECTL, progress)["kubectl"]
     pause = build_pause_archive(layout, progress)
