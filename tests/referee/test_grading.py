@@ -284,6 +284,23 @@ def test_what_a_run_leaves_behind_is_swept_before_another_begins(bundle, lane):
     assert [end["left"] for end in ends] == ["1", "1"]
 
 
+@pytest.mark.parametrize("signal", ["KILL", "TERM"])
+def test_who_ends_everything_costs_those_beside_it_nothing(bundle, lane, signal):
+    code = f"""
+        try {{ Thread.sleep(300);
+            new ProcessBuilder("/bin/sh", "-c", "kill -{signal} -1").start().waitFor();
+            Thread.sleep(60000);
+        }} catch (Exception e) {{ }}
+    """
+    slow = ACCOUNT.replace(
+        "String receipt = gateway",
+        "try { Thread.sleep(400); } catch (InterruptedException e) { } String receipt = gateway",
+    )
+    grading = grade(bundle, lane, submission(Account=slow, Counter=counter(code)))
+    assert outcomes(grading) == "PPPPXP"
+    assert "X" in [e["outcome"] for e in events(grading, "test") if e["test"][:5] == "till/"]
+
+
 def test_scratch_that_is_gone_costs_nothing(bundle, lane):
     code = """
         try {
