@@ -7,7 +7,8 @@ from anywhere: `verify_envelope` answers any bytes with a payload or with `Signa
 import base64
 import binascii
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ MAX_KEY_BYTES: Final = 16 * 1024
 
 _ENVELOPE_FIELDS = {"payload", "payloadType", "signatures"}
 _SIGNATURE_FIELDS = {"keyid", "sig"}
+_KEYID = re.compile(r"[0-9a-f]{64}")
 
 
 class SignatureInvalid(ValueError):
@@ -167,7 +169,11 @@ def verify_envelope(envelope: bytes, public_keys: Sequence[bytes]) -> VerifiedPa
     except VerificationError:
         known = {key.keyid for key in keys}
         if known.isdisjoint(parsed.signatures):
-            raise SignatureInvalid("The envelope is not signed by a trusted key.") from None
+            raise SignatureInvalid(
+                "The envelope is not signed by a trusted key: it names"
+                f" {_short(parsed.signatures)}, and trusted are {_short(known)}"
+                " (`gradekeeper keys show FILE` tells a key's id)."
+            ) from None
         raise SignatureInvalid(
             "The signature does not fit: the envelope was changed after it was signed."
         ) from None
@@ -193,6 +199,12 @@ def envelope_from_attestation(attestation: str) -> bytes:
         return base64.b64decode(attestation.encode("ascii"), validate=True)
     except (binascii.Error, ValueError):
         raise SignatureInvalid("The attestation is not base64.") from None
+
+
+def _short(keyids: Iterable[str]) -> str:
+    """The first key ids, abbreviated; whatever else an envelope calls one is not repeated."""
+    found = sorted(f"{keyid[:16]}…" for keyid in keyids if _KEYID.fullmatch(keyid))
+    return ", ".join(found[:3]) + (", …" if found[3:] else "") if found else "none"
 
 
 def _keyid(key: Ed25519PublicKey) -> str:

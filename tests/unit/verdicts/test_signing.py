@@ -69,8 +69,17 @@ def test_the_signature_is_dsse_s_own() -> None:
 
 
 def test_another_key() -> None:
-    with pytest.raises(SignatureInvalid, match="not signed by a trusted key"):
+    named, trusted = KEY.keyid[:16], public_keyid(OTHER_PUBLIC)[:16]
+    told = f"not signed by a trusted key: it names {named}…, and trusted are {trusted}… "
+    with pytest.raises(SignatureInvalid, match=told):
         verify_envelope(ENVELOPE, [OTHER_PUBLIC])
+
+
+def test_what_is_no_key_id_is_not_repeated() -> None:
+    document = json.loads(ENVELOPE)
+    document["signatures"][0]["keyid"] = "0000 is trusted"
+    with pytest.raises(SignatureInvalid, match="it names none, and"):
+        verify_envelope(json.dumps(document).encode(), [OTHER_PUBLIC])
 
 
 def test_no_key() -> None:
