@@ -194,6 +194,7 @@ class _Run:
     kill_by: float | None = None
     child_over: bool = False
     played: bool = False
+    hung: bool = False
     killed: bool = False
     early: Test | None = None
 
@@ -527,6 +528,7 @@ class Runs:
         else:
             # Repeats that run side by side end at the same test: that is one failure, not two.
             ends = outcome not in (PASSED, FAILED)
+            run.hung = outcome == TIMED_OUT
             run.rerun = run.rerun or (ends and self._ledger.has_failed(test.id))
             if not (test.holds and run.unit.group.name in self._tampered):
                 self._ledger.enter(test.id, outcome)
@@ -752,7 +754,10 @@ class Runs:
             return
         if not (run.rerun or self._restart(unit)):
             return
-        if self._active and not (self._littered or self._apart):
+        # Who broke off may have been disturbed by those beside it, and soon would be again. A hang
+        # is no such thing, and too slow to wait for others with all that is left.
+        beside = (run.played or run.hung) and not (self._littered or self._apart)
+        if self._active and beside:
             self._launch(unit)
         else:
             self._later.append(unit)

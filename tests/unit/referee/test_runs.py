@@ -412,18 +412,28 @@ def test_nothing_begins_beside_what_a_run_left_behind(rolling):
     assert taken(rolling, queue) == []
 
 
-@pytest.mark.parametrize("left", ["0", "1"])
-def test_nothing_goes_on_beside_what_a_run_left_behind(left):
+@pytest.mark.parametrize(
+    ("left", "how", "beside"),
+    [
+        ("0", {"played": True, "rerun": True}, True),
+        ("0", {"hung": True}, True),
+        ("0", {}, False),
+        ("1", {"hung": True}, False),
+    ],
+    ids=["to be strict", "hung", "broken off", "left something"],
+)
+def test_what_broke_off_or_left_something_goes_on_alone(left, how, beside):
     runs = make_runs(Told())
     unit, other = make_unit(runs), make_unit(runs)
     begun(runs, [other])
     (_, run) = begun(runs, [unit], played=False)
-    run.child_over = run.progressed = True
+    for name, value in {"child_over": True, "progressed": True, **how}.items():
+        setattr(run, name, value)
     runs._notice(LaneEvent("exit", {"id": str(run.order), "status": "1", "left": left}))
-    runs._launch = lambda unit, alone=False: launched.append(unit)
     launched = []
+    runs._launch = lambda unit, alone=False: launched.append(unit)
     runs._finish(run)
-    assert (launched, runs._later) == (([], [unit]) if left == "1" else ([unit], []))
+    assert (launched, runs._later) == (([unit], []) if beside else ([], [unit]))
 
 
 def ended_early(runs, unit, alone=False, **fields):
