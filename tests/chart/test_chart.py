@@ -348,13 +348,6 @@ def test_author_keys_arrive_as_files(render: Render) -> None:
     assert len(hashes) == 2
 
 
-def test_an_upgrade_takes_an_author_key_back(render: Render) -> None:
-    for left in ({"alice": PEM}, {}):
-        documents = render({"authorKeys": {**left, "bob": None}})
-        data = the(documents, "ConfigMap", "gradekeeper-authors")["data"] or {}
-        assert data == {f"{name}.pub": pem for name, pem in left.items()}
-
-
 def test_the_operator_understands_its_environment(render: Render) -> None:
     for values in ({}, EVERYTHING):
         given = environment(render(values, arguments=MONITORING))
