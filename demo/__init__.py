@@ -2,6 +2,7 @@
 
     python -m demo images    # build every image and load it into the cluster
     python -m demo install   # install the chart, publish the suite, wait until it is admitted
+    python -m demo suite DIR # install, publish a suite of your own, wait until it is admitted
     python -m demo run       # install, grade ten submissions, verify each verdict offline
     python -m demo.local     # grade the submissions on this machine, without a cluster
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from demo import images, jobs, stage
 from demo.cases import SUITE, build_cases
@@ -12,6 +13,8 @@ from demo.commands import ROOT, Cluster, DemoError
 from demo.jobs import Outcome
 from demo.tables import passed_of, print_table
 from gradekeeper.api.status import GradingJobStatus
+from gradekeeper.suites import SuiteError
+from gradekeeper.suites.definition import load_suite
 
 FOLLOW_SECONDS = 900.0
 
@@ -30,6 +33,31 @@ def publish(cluster: Cluster) -> None:
     stage.install(cluster, found)
     say("publishing the suite; gold and null are graded to admit it")
     stage.publish_suite(cluster, SUITE, found.suite, found.lane)
+
+
+def publish_own(cluster: Cluster, folder: Path) -> str:
+    """Build, sign and publish a suite that is not the demo's; returns its name.
+
+    Args:
+        cluster: where the chart is installed first, if it is not.
+        folder: the suite's, recorded and checked.
+
+    Raises:
+        DemoError: what is wrong with the suite, or why the cluster does not admit it.
+    """
+    try:
+        name = load_suite(folder).name
+    except SuiteError as error:
+        raise DemoError(str(error)) from None
+    found = stage.Images.load()
+    say("building the suite's image")
+    bundle = images.build_bundle(cluster, folder, name)
+    image = images.build_suite_image(cluster, bundle, name)
+    say("installing the chart")
+    stage.install(cluster, found)
+    say("publishing the suite; gold and null are graded to admit it")
+    stage.publish_suite(cluster, name, image, found.lane)
+    return name
 
 
 def grade_all(cluster: Cluster) -> list[Outcome]:
@@ -71,6 +99,16 @@ def print_outcomes(outcomes: list[Outcome]) -> None:
     print_table(rows, numbers={4, 5, 6})
 
 
+def print_next(suite: str, key: Path) -> None:
+    """What to do with a suite that was published."""
+    say(f"{suite} is Ready; try")
+    sys.stdout.write(
+        '  eval "$(python3 tests/cluster/cluster.py env)"\n'
+        f"  .venv/bin/gradekeeper submit DIRECTORY --suite {suite} -n {stage.NAMESPACE}"
+        f" --wait --key {key.relative_to(ROOT)}\n"
+    )
+
+
 def seconds_of(outcome: Outcome) -> str:
     """From admission to verdict."""
     status = GradingJobStatus.model_validate(outcome.job["status"])
@@ -86,8 +124,12 @@ def say(text: str) -> None:
 def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("step", choices=["images", "install", "run"])
-    step = parser.parse_args().step
+    steps = parser.add_subparsers(dest="step", required=True)
+    for name in ("images", "install", "run"):
+        steps.add_parser(name)
+    steps.add_parser("suite").add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    step = arguments.step
     try:
         cluster = Cluster.find()
         if step == "images":
@@ -96,6 +138,10 @@ def main() -> int:
         if step == "install":
             stage.OUT.mkdir(parents=True, exist_ok=True)
             publish(cluster)
+            return 0
+        if step == "suite":
+            stage.OUT.mkdir(parents=True, exist_ok=True)
+            print_next(publish_own(cluster, arguments.folder), stage.verdict_key(cluster))
             return 0
         outcomes = run_demo(cluster)
     except DemoError as error:
