@@ -114,7 +114,7 @@ def submit(
             print(json.dumps(_handle_document(handle), indent=2, sort_keys=True))
         if not wait_for:
             return None
-        await _say_if_missing(client, suite)
+        await _say_if_missing(client, handle, suite)
         return await client.wait(handle, patience=patience, keep=not delete)
 
     judgement = run_with_client(main, keys, namespace, context, kubeconfig)
@@ -124,7 +124,7 @@ def submit(
         _print_judgement(judgement, as_json)
 
 
-async def _say_if_missing(client: GradingClient, suite: str) -> None:
+async def _say_if_missing(client: GradingClient, handle: JobHandle, suite: str) -> None:
     """Tell whoever waits that there is no such suite: it may be a typing error, or come later."""
     from gradekeeper.client import ForbiddenError, NotFoundError
 
@@ -132,8 +132,9 @@ async def _say_if_missing(client: GradingClient, suite: str) -> None:
         await client.read_suite(suite)
     except NotFoundError:
         typer.echo(
-            f"There is no suite {plain(suite)} in {client.namespace}; the job waits with"
-            " SuiteNotReady until there is one. To take it back: gradekeeper cancel JOB.",
+            f"There is no suite {plain(suite)} in {handle.namespace}; the job waits with"
+            " SuiteNotReady until there is one. If the name or the namespace (-n) is wrong, take it"
+            f" back: gradekeeper cancel {handle.name} -n {handle.namespace}",
             err=True,
         )
     except ForbiddenError:

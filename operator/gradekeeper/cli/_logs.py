@@ -178,9 +178,11 @@ def why_none(attempt: Attempt, namespace: str) -> str:
     return (
         f"No log of attempt {attempt.number} ({attempt.reason}) is kept. Either the installation"
         " does not keep logs of attempts that ended so (`grading.detailLogs.keep` in the chart:"
-        " none, failed or all), or no referee ran in this one, or the log could not be read in time"
-        " (the operator's log then says detail_log_lost). Within the first seconds it may still be"
-        f" with its Pod: kubectl logs -n {namespace} {pod} -c referee."
+        " none, failed, which is the default, or all; it holds for later gradings), or no referee"
+        " ran in this one, or the log could not be read in time (the operator's log then says"
+        " detail_log_lost). Within the first seconds it may still be with its Pod: kubectl logs"
+        f" -n {namespace} {pod} -c referee. Whoever has the suite's folder and the submission sees"
+        " what was observed and what was expected by `gradekeeper grade --local --json`."
     )
 
 

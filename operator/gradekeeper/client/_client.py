@@ -473,7 +473,8 @@ class GradingClient:
         waiting_for = _waiting_for(latest)
         raise PatienceOverError(
             f"The job {handle} has no verdict after {patience:g} seconds"
-            f" ({waiting_for or 'no state reported'}); it is {note}.",
+            f" ({waiting_for or f'no operator saw it; does one serve {handle.namespace}?'});"
+            f" it is {note}.",
             job=str(handle),
             waiting_for=waiting_for,
         )

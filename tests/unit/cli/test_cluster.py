@@ -140,6 +140,8 @@ def test_who_waits_is_told_that_there_is_no_such_suite(
     result = run("submit", "builtin:gold", "--suite", "z", "--wait", "--key", key)
     assert result.exit_code == 0
     assert "There is no suite z in grading; the job waits with SuiteNotReady" in result.stderr
+    job = result.stdout.split()[1].removeprefix("grading/")
+    assert f"take it back: gradekeeper cancel {job} -n grading\n" in result.stderr
 
 
 def test_delete_removes_the_verified_job(

@@ -504,6 +504,14 @@ async def test_when_patience_ends_the_job_is_deleted(
     assert api.objects == {}
 
 
+async def test_patience_where_no_operator_is_ends_with_that_question(
+    client: GradingClient, request_: JobRequest
+) -> None:
+    handle = await client.submit(request_)
+    with pytest.raises(PatienceOverError, match=rf"does one serve {NS}\?\); it is deleted"):
+        await client.wait(handle, patience=0.05)
+
+
 async def test_a_verdict_at_the_last_moment_still_counts(
     client: GradingClient, api: FakeApi, stand_in: StandIn, request_: JobRequest
 ) -> None:
