@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,6 +52,28 @@ class Place:
         """Pods that are not being deleted."""
         pods = self.cluster.read("pods", "-n", self.namespace)["items"]
         return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+    @contextmanager
+    def deleting_marked(self) -> Iterator[None]:
+        """Meanwhile delete every box whose agent asks for it: by a file, /workspace/delete-me."""
+        stop = threading.Event()
+        asks = ("sh", "-c", "test ! -e /workspace/delete-me || echo yes")
+
+        def delete() -> None:
+            while not stop.wait(0.3):
+                for pod in self.boxes():
+                    place, name = ("-n", self.namespace), pod["metadata"]["name"]
+                    if self.cluster.kubectl(*place, "exec", name, "--", *asks, check=False):
+                        gone = ("--ignore-not-found", "--wait=false")
+                        self.cluster.kubectl(*place, "delete", "pod", name, *gone)
+
+        thread = threading.Thread(target=delete)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
 
     def delete_box_of(self, rollout: str) -> None:
         """Delete the box of a rollout, as a node's maintenance would."""

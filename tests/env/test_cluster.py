@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -177,34 +176,8 @@ CASES: dict[str, tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]] = {
 }
 
 
-def _delete_marked(place: Place, stop: threading.Event) -> None:
-    """Delete the box in which the agent asks for it."""
-    while not stop.wait(0.5):
-        for pod in place.boxes():
-            name = pod["metadata"]["name"]
-            found = subprocess.run(
-                [
-                    *("kubectl", *_context(place), "-n", place.namespace, "exec", name, "--"),
-                    *("test", "-e", "/workspace/delete-me"),
-                ],
-                env=place.cluster.environment,
-                capture_output=True,
-                check=False,
-                timeout=30,
-            )
-            if found.returncode == 0:
-                place.cluster.kubectl("-n", place.namespace, "delete", "pod", name, "--wait=false")
-                return
-
-
-def _context(place: Place) -> list[str]:
-    return ["--context", place.cluster.context] if place.cluster.context else []
-
-
 def test_every_failure_is_of_the_right_kind(place: Place, tmp_path: Path) -> None:
-    stop = threading.Event()
-    deleting = threading.Thread(target=_delete_marked, args=(place, stop))
-    with serve() as (url, _):
+    with serve() as (url, _), place.deleting_marked():
         environment = {
             **place.cluster.environment,
             "PYTHONPATH": f"{HERE / 'tasksets'}{os.pathsep}{HERE.parent}",
@@ -212,7 +185,6 @@ def test_every_failure_is_of_the_right_kind(place: Place, tmp_path: Path) -> Non
             "HOME": str(tmp_path),
             "KEY": "none",
         }
-        deleting.start()
         done = subprocess.run(
             [
                 BIN / "vf-eval",
@@ -230,8 +202,6 @@ def test_every_failure_is_of_the_right_kind(place: Place, tmp_path: Path) -> Non
             timeout=200,
             check=False,
         )
-        stop.set()
-        deleting.join()
     (file,) = (tmp_path / "out").rglob("traces.jsonl")
     seen = {}
     for line in file.read_text().splitlines():

@@ -14,20 +14,18 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from demo import images, stage
-from demo.commands import Cluster
 
 from contract.fake_api import FakeApi
 from contract.stand_in import StandIn
 from env.boxes import open_place
-from env.scripted_model import Message, call_tools, say, serve
+from env.scripted_model import serve
+from env.tiny import NAME, SUITE, Agents, published
 from gradekeeper.referee.local import LocalLane, grade_local
 from gradekeeper.suites import build_bundle
 from gradekeeper.verdicts.model import verdict_from_result
@@ -38,10 +36,6 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).resolve().parent
 README = ROOT / "env" / "gradekeeper_verifiers" / "README.md"
 TASKSET = "docs/examples/tiny/tiny_basket.py"
-SUITE = ROOT / "docs" / "examples" / "tiny" / "suite"
-NAME = "tiny-basket"
-REPAIR = "sed -i 's/+= centsEach/+= pieces * centsEach/' src/shop/Basket.java"
-SPOIL = "rm src/shop/Basket.java"
 
 Traces = dict[str, dict[str, Any]]
 """Of a run, by their id."""
@@ -53,32 +47,16 @@ def test_the_readme_prints_the_taskset_as_it_is() -> None:
     assert len(shown[TASKSET].splitlines()) <= 40
 
 
-class Agents:
-    """Plays the rollouts of a run: the first one repairs the basket, the next one does not."""
-
-    def __init__(self) -> None:
-        self._commands: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def play(self, request: dict[str, Any], rollout: str) -> Message:
-        with self._lock:
-            command = self._commands.setdefault(rollout, SPOIL if self._commands else REPAIR)
-        asked = next(m["content"] for m in request["messages"] if m["role"] == "user")
-        assert asked == "src/shop/Basket.java ignores pieces. Fix it."
-        if any(message["role"] == "tool" for message in request["messages"]):
-            return say("done")
-        return call_tools(0, ("bash", {"command": command}))
-
-    def check(self, traces: Traces) -> None:
-        """Hold what was recorded against what was done."""
-        assert len(traces) == 2 and set(traces) == set(self._commands)
-        for rollout, trace in traces.items():
-            assert trace["ok"], trace["errors"]
-            repaired = self._commands[rollout] == REPAIR
-            assert trace["rewards"]["repaired"]["score"] == float(repaired)
-            kept = trace["info"]["gradekeeper"]
-            reason = "Completed" if repaired else "DoesNotCompile"
-            assert (kept["decision"], kept["reason"]) == ("Graded", reason)
+def check(agents: Agents, traces: Traces) -> None:
+    """Hold what was recorded against what was done."""
+    assert sorted(agents.earned.values()) == [(0.0, "DoesNotCompile"), (1.0, "Completed")]
+    assert set(traces) == set(agents.earned)
+    for rollout, (reward, reason) in agents.earned.items():
+        trace = traces[rollout]
+        assert trace["ok"], trace["errors"]
+        assert trace["rewards"]["repaired"]["score"] == reward
+        kept = trace["info"]["gradekeeper"]
+        assert (kept["decision"], kept["reason"]) == ("Graded", reason)
 
 
 def printed() -> tuple[str, list[str]]:
@@ -194,35 +172,21 @@ async def test_it_runs_as_printed_and_is_graded_on_this_machine(
                 words={**words, "verdict.pub": str(tmp_path / "verdict.pub")},
                 KUBECONFIG=str(tmp_path / "kubeconfig"),
             )
-    agents.check(traces)
-
-
-@pytest.fixture
-def published() -> Iterator[Path]:
-    """The suite on the cluster, admitted; yields the file with the installation's key."""
-    cluster = Cluster.find()
-    stage.OUT.mkdir(parents=True, exist_ok=True)
-    found = stage.Images.load()
-    stage.install(cluster, found)
-    made = images.build_bundle(cluster, SUITE, NAME)
-    image = images.build_suite_image(cluster, made, NAME)
-    try:
-        stage.publish_suite(cluster, NAME, image, found.lane)
-        yield stage.verdict_key(cluster)
-    finally:
-        gone = ("-n", stage.NAMESPACE, "delete", "--ignore-not-found", "--timeout=60s")
-        cluster.kubectl(*gone, "gradingsuite", NAME)
-        cluster.kubectl(*gone, "configmap", f"{NAME}-index")
+    check(agents, traces)
 
 
 @pytest.mark.cluster
 @pytest.mark.timeout(900)
-def test_it_runs_as_printed_on_the_cluster(published: Path, tmp_path: Path) -> None:
+def test_it_runs_as_printed_on_the_cluster(tmp_path: Path) -> None:
     agents = Agents()
-    with open_place() as place, serve(agents.play) as (url, _):
+    with (
+        open_place() as place,
+        published(place.cluster) as key,
+        serve(agents.play) as (url, _),
+    ):
         settings = place.flags("--env.agent.runtime")
         flags = settings[settings.index("kubernetes") + 1 :]
-        words = {"MODEL": "scripted", "URL": url, "verdict.pub": str(published)}
+        words = {"MODEL": "scripted", "URL": url, "verdict.pub": str(key)}
         traces = run_printed(tmp_path / "out", *flags, words=words, **place.cluster.environment)
         assert place.boxes() == []
-    agents.check(traces)
+    check(agents, traces)
