@@ -106,7 +106,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py docs/billing/tables.py
+	MYPYPATH=tests $(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py docs/billing/tables.py
 	PYTHONPATH=env/billing_payment_debug $(VENV)/bin/lint-imports --config pyproject.toml
 	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml charts/gradekeeper/examples assets/suites docs/examples
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
@@ -163,7 +163,8 @@ fuzz: setup ## every fuzzer for SECONDS=60, one after another; TARGETS="archive 
 # PARTS="sequential repeats": these need no cluster
 PARTS =
 BENCH_CLUSTER := $(if $(and $(PARTS),$(if $(filter-out sequential repeats,$(PARTS)),,local)),,cluster-up images)
-bench: setup lanes $(BENCH_CLUSTER) ## latency, churn, where time goes, agreement; PARTS="sequential repeats" for some
+BENCH_ENV := $(if $(and $(PARTS),$(if $(filter rollouts,$(PARTS)),,none)),,$(ENV_VENV)/.installed)
+bench: setup lanes $(BENCH_CLUSTER) $(BENCH_ENV) ## latency, churn, where time goes, rollouts, agreement; PARTS="sequential repeats" for some
 	$(PY) tests/bench/bench.py $(PARTS) --out $(BUILD)/bench
 
 .PHONY: clean

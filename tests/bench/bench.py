@@ -25,14 +25,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import local_parts
+import rollouts
 from demo import images, stage
 from demo.cases import SUITE
 from demo.commands import BUILD, ROOT, Cluster, DemoError, Manifest
 from rich.console import Console
 from rich.table import Table
+from watch import PATIENCE, Watch, running
 
 from gradekeeper.api import names
 from gradekeeper.client import Builtin, Connection, GradingClient, JobRequest, load_settings
@@ -42,9 +45,8 @@ from gradekeeper.suites.trees import archive_tree
 TRIVIAL = "bench-trivial"
 TRIVIAL_DIR = ROOT / "tests" / "bench" / "suite"
 BARE_NAMESPACE = "gradekeeper-bench"
-PATIENCE = 300.0
 ON_THE_CLUSTER = ("latency", "churn", "gold")
-PARTS = (*ON_THE_CLUSTER, "sequential", "repeats")
+PARTS = (*ON_THE_CLUSTER, "rollouts", "sequential", "repeats")
 """What can be chosen; README tells what each is for."""
 
 
@@ -82,76 +84,6 @@ class Samples:
         }
 
 
-class PodWatch:
-    """Follows the Pods of a namespace and notes when each was first seen in a state.
-
-    Args:
-        connection: to the API server.
-        namespace: whose Pods.
-    """
-
-    def __init__(self, connection: Connection, namespace: str) -> None:
-        self._connection = connection
-        self._namespace = namespace
-        self.seen: dict[str, dict[str, float]] = {}
-        """Pod → state → monotonic time."""
-        self.last: dict[str, Manifest] = {}
-        self._changed = asyncio.Condition()
-
-    async def run(self) -> None:
-        """Watch until cancelled."""
-        path = f"/api/v1/namespaces/{self._namespace}/pods"
-        while True:
-            listed = await self._connection.request("GET", path)
-            query = {
-                "watch": "true",
-                "resourceVersion": str(listed["metadata"]["resourceVersion"]),
-                "timeoutSeconds": "600",
-            }
-            lines = self._connection.lines(path, query, idle=660.0)
-            async with contextlib.aclosing(lines):
-                async for line in lines:
-                    await self._take(json.loads(line))
-
-    async def _take(self, event: dict[str, Any]) -> None:
-        pod = event["object"]
-        if pod.get("kind") != "Pod":
-            return
-        name = pod["metadata"]["name"]
-        states = self.seen.setdefault(name, {})
-        self.last[name] = pod
-        now = time.monotonic()
-        for state, reached in states_of(pod).items():
-            if reached:
-                states.setdefault(state, now)
-        if event["type"] == "DELETED":
-            states.setdefault("deleted", now)
-        async with self._changed:
-            self._changed.notify_all()
-
-    async def until(self, name: str, state: str) -> float:
-        """Wait until a Pod is in a state; returns the monotonic time at which it was seen."""
-        async with asyncio.timeout(PATIENCE), self._changed:
-            await self._changed.wait_for(lambda: state in self.seen.get(name, {}))
-        return self.seen[name][state]
-
-
-def states_of(pod: Manifest) -> dict[str, bool]:
-    """Which states a Pod is in."""
-    status = pod.get("status", {})
-    statuses = status.get("containerStatuses") or []
-    return {
-        "created": True,
-        "scheduled": bool(pod["spec"].get("nodeName")),
-        "running": bool(statuses)
-        and all(not {"running", "terminated"}.isdisjoint(one["state"]) for one in statuses),
-        "judged": any(
-            one["name"] == names.REFEREE and "terminated" in one["state"] for one in statuses
-        ),
-        "succeeded": status.get("phase") == "Succeeded",
-    }
-
-
 def build_bare_pod(grading: Manifest, name: str) -> Manifest:
     """A Pod like a grading one, whose containers do nothing."""
     spec = copy.deepcopy(grading["spec"])
@@ -180,7 +112,7 @@ class Bench:
     """
 
     def __init__(
-        self, client: GradingClient, connection: Connection, bare: PodWatch, graded: PodWatch
+        self, client: GradingClient, connection: Connection, bare: Watch, graded: Watch
     ) -> None:
         self._client = client
         self._connection = connection
@@ -315,15 +247,10 @@ async def opened(cluster: Cluster, key: Path) -> AsyncIterator[Bench]:
             public_keys=[public], namespace=stage.NAMESPACE, connection=connection
         ) as client,
     ):
-        bare = PodWatch(connection, BARE_NAMESPACE)
-        graded = PodWatch(connection, stage.NAMESPACE)
-        tasks = [asyncio.create_task(watch.run()) for watch in (bare, graded)]
-        try:
+        bare = Watch.pods(connection, BARE_NAMESPACE)
+        graded = Watch.pods(connection, stage.NAMESPACE)
+        async with running(bare, graded):
             yield Bench(client, connection, bare, graded)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def measure(
@@ -449,6 +376,8 @@ def print_report(report: dict[str, Any]) -> None:
         if "gold" in report:
             ratio = round(found["sequential"]["total"] / report["gold"]["median"], 2)
             console.print(f"sequential, without any Pod ÷ submit → verified verdict: {ratio}")
+    if "rollouts" in report:
+        rollouts.print_report(console, report["rollouts"])
     if "repeats" in report:
         found = report["repeats"]
         console.print(
@@ -473,6 +402,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=BUILD / "bench")
     parser.add_argument("--rounds", type=int, default=12, help="of each latency")
     parser.add_argument("--burst", type=int, default=12, help="Pods or jobs at once")
+    parser.add_argument("--rollouts", type=int, default=64, help="of one run, queued at once")
     parser.add_argument("--repeats", type=int, default=200, help="gradings of gold, and of races")
     parser.add_argument("--parallel", type=int, default=2, help="local gradings at once")
     options = parser.parse_args(list(arguments) if arguments is not None else None)
@@ -486,6 +416,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
             cluster = Cluster.find()
             key = prepare(cluster)
             report |= asyncio.run(measure(cluster, key, parts, options.rounds, options.burst))
+        if "rollouts" in parts:
+            report["rollouts"] = rollouts.measure(Cluster.find(), options.rollouts)
         report |= measure_local(parts, options)
     except (DemoError, LocalError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -493,7 +425,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "bench.json").write_text(json.dumps(report, indent=2) + "\n")
     print_report(report)
-    return 0
+    return 1 if rollouts.complaints(report.get("rollouts", {})) else 0
 
 
 if __name__ == "__main__":
