@@ -338,7 +338,8 @@ class BillingTaskset(vf.Taskset[BillingTask, BillingTasksetConfig]):
             resources=vf.TaskResources(cpu=2, memory=4, disk=5),
             network_allow=["*"] if self.config.allow_network else [],
             # None for `finalize`: a queue is nobody's failure, and `grading.patience` ends it.
-            timeout=vf.TaskTimeout(setup=300, agent=self.config.agent_timeout_seconds, scoring=60),
+            # None for scoring: verifiers keeps a rollout that misses it, with a reward of 0.
+            timeout=vf.TaskTimeout(setup=300, agent=self.config.agent_timeout_seconds),
             variant=plan.variant,
             active_defects=list(plan.active),
         )
