@@ -6,6 +6,7 @@ cluster of one's own (IMAGE_REGISTRY) and with base images.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -20,7 +21,9 @@ LIMIT_SECONDS = 2400.0
 PYTHON_BASE = "local/base-python:bookworm"
 JDK_BASE = "local/base-jdk17:bookworm"
 BUILD_BASE = "local/base-build:bookworm"
-REFEREE = "gradekeeper/referee"
+# Checkouts on one machine share a store of images: with a common tag one's suite would be built
+# on the other's referee, which may not speak the protocol of its lane.
+REFEREE = f"gradekeeper/referee:{hashlib.sha256(bytes(ROOT)).hexdigest()[:12]}"
 
 
 def build_image(
@@ -88,7 +91,7 @@ def build_suite_image(cluster: Cluster, bundle: Path, name: str) -> str:
         f"gradekeeper/suite-{name}",
         context / "Dockerfile",
         context,
-        REFEREE=f"docker.io/{REFEREE}:latest",
+        REFEREE=f"docker.io/{REFEREE}",
     )
 
 

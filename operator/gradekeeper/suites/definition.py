@@ -28,9 +28,9 @@ from gradekeeper.api.schema import (
     MAX_TESTS,
     SpecModel,
     dump,
-    mebibytes,
 )
 from gradekeeper.api.spec import SuiteLimits, SuiteResources
+from gradekeeper.pods.build import resource_problems
 from gradekeeper.suites.errors import DefinitionError
 
 SCHEMA: Final = "gradekeeper.suite/v1"
@@ -294,17 +294,12 @@ class SuiteDefinition(SpecModel):
             raise ValueError("a test's time must fit into a run's, and a run's into the suite's")
 
     def _memory(self) -> None:
-        # One kill of the kernel takes the whole lane with it, so what processes are allowed to use
-        # must fit beside the scratch volume.
-        limits = self.limits
-        available = mebibytes(self.resources.lane.memory)
-        runs = limits.parallel * limits.heap_mib + limits.scratch_mib
-        compiler = self.build.heap_mib + limits.scratch_mib
-        if max(runs, compiler) >= available:
-            raise ValueError(
-                f"heaps and scratch space of {max(runs, compiler)} MiB do not fit into the lane's"
-                f" {available} MiB"
-            )
+        # The operator refuses the suite for these; its author should learn of them first.
+        problems = resource_problems(
+            self.limits, self.resources, build_heap_mib=self.build.heap_mib
+        )
+        if problems:
+            raise ValueError(" ".join(problems))
 
     def tests(self) -> dict[str, list[tuple[str, TestDefinition]]]:
         """Task -> (full id, test) in order; without tasks the single task "" has every group."""

@@ -108,7 +108,8 @@ def _test(document: dict[str, Any], **changes: Any) -> None:
         (lambda d: d["parameters"]["testTimeoutSeconds"].update(pattern="("),
          "is not a regular expression"),
         (lambda d: d.update(limits={"runTimeoutSeconds": 10}), "must fit into a run's"),
-        (lambda d: d.update(limits={"parallel": 6}), "do not fit into the lane's 1024 MiB"),
+        (lambda d: d.update(limits={"parallel": 6}), "is 1024 MiB, but 6 parallel runs"),
+        (lambda d: d.update(limits={"parallel": 3}), "referee.memory is 192 MiB"),
         (lambda d: [test.update(discriminates=False)
                     for group in d["groups"] for test in group["tests"]],
          "has no test that the null submission must fail"),
