@@ -25,6 +25,7 @@ from billing_payment_debug.local import LocalGradingError, LocalSetupError, grad
 from billing_payment_debug.prompts import VARIANTS, build_prompt
 from billing_payment_debug.scoring import Score
 from gradekeeper.client import Untransportable
+from gradekeeper.referee.grading import LATEST_SHARE
 from gradekeeper.suites.trees import archive_tree
 from gradekeeper.verdicts.model import (
     Graded,
@@ -71,9 +72,9 @@ class BillingTaskConfig(GradedTaskConfig):
     """Seconds of one hidden test."""
     suite_timeout_seconds: int = Field(900, ge=30, le=9999)
     """Seconds to compile and to run everything; what no longer fits counts as failed."""
-    grading_timeout_seconds: float = Field(1200, gt=0, le=86_400)
-    """Seconds of one attempt to grade, queueing left aside. When they are over the platform has
-    failed, so they must be more than `suite_timeout_seconds`."""
+    grading_timeout_seconds: float = Field(1200, gt=0, le=78_000)
+    """Seconds of one attempt to grade, queueing left aside. What they are more than
+    `suite_timeout_seconds` is the platform's own time; see `attempt_deadline`."""
 
     @model_validator(mode="after")
     def validate_grading(self) -> Self:
@@ -180,8 +181,10 @@ class BillingTask(GradedTask, vf.Task[BillingData, vf.State, BillingTaskConfig])
         }
 
     def attempt_deadline(self) -> int:
-        """The platform's time."""
-        return math.ceil(float(self.config.grading_timeout_seconds))
+        """All of the submission's time, with what a busy node may add to it, and the platform's."""
+        submission = float(self.config.suite_timeout_seconds)
+        platform = float(self.config.grading_timeout_seconds) - submission
+        return math.ceil(LATEST_SHARE * submission + platform)
 
     async def inspect(self, trace: vf.Trace, submission: bytes | Untransportable) -> None:
         """Note what the agent changed."""
@@ -217,7 +220,7 @@ class BillingTask(GradedTask, vf.Task[BillingData, vf.State, BillingTaskConfig])
                 self.config.suite_path,
                 submission,
                 parameters=self.suite_parameters(),
-                seconds=self.config.grading_timeout_seconds,
+                seconds=self.attempt_deadline(),
             )
         except LocalSetupError as error:
             raise TaskError(f"grading cannot be used: {error}") from error
