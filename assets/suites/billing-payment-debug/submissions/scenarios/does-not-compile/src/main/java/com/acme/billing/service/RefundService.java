@@ -33,9 +33,10 @@ public class RefundService {
         this.gateway = gateway;
     }
 
-    /** Refunds {@code amount} of what was paid for an invoice. */
-    public Refund issueRefund(String invoiceId, BigDecimal amount) {
-        Money.requirePositive(amount, "a refund");
+    /** Refunds {@code requested}, in whole cents, of what was paid for an invoice. */
+    public Refund issueRefund(String invoiceId, BigDecimal requested) {
+        Money.requirePositive(requested, "a refund");
+        BigDecimal amount = Money.requirePositive(Money.round(requested), "a refund");
         synchronized (locks.computeIfAbsent(invoiceId, id -> new Object())) {
             Invoice invoice = invoices.require(invoiceId);
             Payment payment = payments.findByInvoice(invoiceId)

@@ -58,8 +58,9 @@ public class RefundService {
         return any(invoiceId, amount);
     }
 
-    private Refund any(String invoiceId, BigDecimal amount) {
-        Money.requirePositive(amount, "a refund");
+    private Refund any(String invoiceId, BigDecimal requested) {
+        Money.requirePositive(requested, "a refund");
+        BigDecimal amount = Money.requirePositive(Money.round(requested), "a refund");
         Invoice invoice = invoices.require(invoiceId);
         Payment payment = payments.findByInvoice(invoiceId)
             .filter(found -> invoice.status() == InvoiceStatus.PAID)

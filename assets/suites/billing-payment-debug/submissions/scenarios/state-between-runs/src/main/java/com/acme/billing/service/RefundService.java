@@ -40,12 +40,13 @@ public class RefundService {
         this.gateway = gateway;
     }
 
-    /** Refunds {@code amount} of what was paid for an invoice. */
-    public Refund issueRefund(String invoiceId, BigDecimal amount) {
+    /** Refunds {@code requested}, in whole cents, of what was paid for an invoice. */
+    public Refund issueRefund(String invoiceId, BigDecimal requested) {
         if (SEEN_BEFORE) {
             throw new IllegalStateException("not again");
         }
-        Money.requirePositive(amount, "a refund");
+        Money.requirePositive(requested, "a refund");
+        BigDecimal amount = Money.requirePositive(Money.round(requested), "a refund");
         synchronized (locks.computeIfAbsent(invoiceId, id -> new Object())) {
             Invoice invoice = invoices.require(invoiceId);
             Payment payment = payments.findByInvoice(invoiceId)
