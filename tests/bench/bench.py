@@ -1,8 +1,11 @@
 """`make bench`: what grading costs beside bare Pods, and where the time of a grading goes.
 
-Everything is measured in one run and interleaved, so that a ratio means something on a machine
-whose speed is not known. The bare Pods are grading Pods whose two containers do nothing: same
-images, resources, volumes and security settings, in a namespace of their own.
+What is compared is measured in one run and in turn, so that a ratio means something on a machine
+whose speed is not known. The exit status is 1 if a target that decides (`findings`) was missed.
+bench.json keeps the newest measurement of every part, with its date and commit.
+
+The bare Pods are grading Pods whose two containers do nothing: same images, resources, volumes and
+security settings, in a namespace of their own.
 
     python tests/bench/bench.py                          # everything
     python tests/bench/bench.py sequential repeats       # some parts; these need no cluster
@@ -14,13 +17,14 @@ import argparse
 import asyncio
 import contextlib
 import copy
+import datetime
 import functools
 import json
 import secrets
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,11 +32,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import findings
 import local_parts
 import rollouts
 from demo import images, stage
 from demo.cases import SUITE
-from demo.commands import BUILD, ROOT, Cluster, DemoError, Manifest
+from demo.commands import BUILD, ROOT, Cluster, DemoError, Manifest, run
 from rich.console import Console
 from rich.table import Table
 from watch import PATIENCE, Watch, running
@@ -40,6 +45,7 @@ from watch import PATIENCE, Watch, running
 from gradekeeper.api import names
 from gradekeeper.client import Builtin, Connection, GradingClient, JobRequest, load_settings
 from gradekeeper.referee.local import LocalError
+from gradekeeper.referee.result import PASSED
 from gradekeeper.suites.trees import archive_tree
 
 TRIVIAL = "bench-trivial"
@@ -82,6 +88,21 @@ class Samples:
             "median": round(self.median, 3),
             "p95": round(self.p95, 3),
         }
+
+
+@dataclass(frozen=True)
+class Grading:
+    """One grading through the cluster.
+
+    Attributes:
+        seconds: from the submission until the verdict was verified.
+        parts: where they went; the seconds add up.
+        outcomes: one character a test.
+    """
+
+    seconds: float
+    parts: Mapping[str, float]
+    outcomes: str
 
 
 def build_bare_pod(grading: Manifest, name: str) -> Manifest:
@@ -134,8 +155,8 @@ class Bench:
         await self._bare.until(name, "deleted")
         return ended - started
 
-    async def job(self, suite: str, submission: bytes | Builtin) -> tuple[float, dict[str, float]]:
-        """Grade; seconds until the verdict is verified, and the parts that were seen."""
+    async def job(self, suite: str, submission: bytes | Builtin) -> Grading:
+        """Grade, and wait until the Pod is gone."""
         request = JobRequest(suite=suite, submission=submission, nonce=secrets.token_hex(32))
         started = time.monotonic()
         handle = await self._client.submit(request)
@@ -145,24 +166,13 @@ class Bench:
         pod = names.pod_name(handle.name, handle.uid, 1)
         if len(judgement.statement["predicate"]["attempts"]) != 1:
             raise DemoError(f"{handle}: more than one attempt; this measures nothing")
-        seen = self._graded.seen.get(pod, {})
-        parts = {"submit (two writes)": submitted - started}
-        marks = [("operator creates the Pod", submitted, "created")]
-        marks += [
-            ("scheduling", seen.get("created", submitted), "scheduled"),
-            ("Pod start", seen.get("scheduled", submitted), "running"),
-            ("referee, as the kubelet tells", seen.get("running", submitted), "judged"),
-        ]
-        for name, since, state in marks:
-            if state in seen:
-                parts[name] = max(0.0, seen[state] - since)
-        if "judged" in seen:
-            parts["signed, written, verified"] = ended - seen["judged"]
-        parts |= {f"  {key}": value for key, value in self._times(pod).items()}
+        await self._graded.until(pod, "deleted")
         if self.grading_pod is None:
             self.grading_pod = self._graded.last[pod]
-        await self._graded.until(pod, "deleted")
-        return ended - started, parts
+        parts = findings.break_down(
+            started, submitted, ended, self._graded.seen[pod], self._times(pod)
+        )
+        return Grading(ended - started, parts, judgement.verdict.outcomes)
 
     def _times(self, pod: str) -> dict[str, float]:
         """What the referee itself measured, from its termination message."""
@@ -170,7 +180,7 @@ class Bench:
             terminated = one["state"].get("terminated")
             if one["name"] == names.REFEREE and terminated and terminated.get("message"):
                 times = json.loads(terminated["message"])["times"]
-                return {f"referee: {key}": float(value) for key, value in times.items()}
+                return {key: float(value) for key, value in times.items()}
         return {}
 
 
@@ -254,22 +264,37 @@ async def opened(cluster: Cluster, key: Path) -> AsyncIterator[Bench]:
 
 
 async def measure(
-    cluster: Cluster, key: Path, parts: Collection[str], rounds: int, burst: int
-) -> dict[str, Any]:
-    """Run the parts that need the cluster; returns their report as JSON."""
-    report: dict[str, Any] = {}
+    cluster: Cluster,
+    key: Path,
+    options: argparse.Namespace,
+    comparison: local_parts.Comparison | None,
+    report: dict[str, Any],
+) -> None:
+    """Run the parts that need the cluster.
+
+    Args:
+        cluster: with everything that `prepare` makes.
+        key: the public key of its verdicts.
+        options: of the command line.
+        comparison: takes its turns with gold; None if that was not chosen.
+        report: part → what was measured; filled.
+    """
     two = two_files()
     async with opened(cluster, key) as bench:
         # The first of each warms caches up and is not counted.
         await bench.job(TRIVIAL, two)
         await bench.bare_pod()
-        if "latency" in parts:
-            report |= await measure_latency(cluster, bench, two, rounds)
-        if "churn" in parts:
-            report |= await measure_churn(bench, two, burst)
-        if "gold" in parts:
-            report |= await measure_gold(bench, rounds)
-    return report
+        if "latency" in options.parts:
+            report["latency"] = await measure_latency(cluster, bench, two, options.rounds)
+        if "churn" in options.parts:
+            report["churn"] = await measure_churn(bench, two, options.burst)
+        if "gold" in options.parts:
+            report["gold"] = await measure_gold(bench, gold_rounds(options), comparison)
+
+
+def gold_rounds(options: argparse.Namespace) -> int:
+    """Gradings of gold; each takes several times as long as a trivial one."""
+    return max(3, int(options.rounds) // 4)
 
 
 async def measure_latency(
@@ -284,13 +309,14 @@ async def measure_latency(
     before = operator_writes(cluster)
     for _ in range(rounds):
         bare.values.append(await bench.bare_pod())
-        rejected.values.append((await bench.job(TRIVIAL, two))[0])
+        rejected.values.append((await bench.job(TRIVIAL, two)).seconds)
     after = operator_writes(cluster)
     for _ in range(max(2, rounds // 4)):
-        compiled.values.append((await bench.job(TRIVIAL, Builtin.GOLD))[0])
+        compiled.values.append((await bench.job(TRIVIAL, Builtin.GOLD)).seconds)
     return {
-        "latency": [samples.row() for samples in (bare, rejected, compiled)],
-        "latencyRatio": round(rejected.median / bare.median, 3),
+        "rounds": rounds,
+        "seconds": [samples.row() for samples in (bare, rejected, compiled)],
+        "ratio": round(rejected.median / bare.median, 3),
         "writesPerJob": {
             "client": 2.0,
             **{
@@ -310,81 +336,130 @@ async def measure_churn(bench: Bench, two: bytes, burst: int) -> dict[str, Any]:
         rates["jobs"].append(await churn(burst, lambda: bench.job(TRIVIAL, two)))
     return {
         "burst": burst,
-        "churn": {name: round(statistics.mean(found), 3) for name, found in rates.items()},
-        "churnRatio": round(statistics.mean(rates["jobs"]) / statistics.mean(rates["bare"]), 3),
+        "aSecond": {name: round(statistics.mean(found), 3) for name, found in rates.items()},
+        "ratio": round(statistics.mean(rates["jobs"]) / statistics.mean(rates["bare"]), 3),
     }
 
 
-async def measure_gold(bench: Bench, rounds: int) -> dict[str, Any]:
-    """Gold of the billing suite, one at a time, and where its time goes."""
+async def measure_gold(
+    bench: Bench, rounds: int, comparison: local_parts.Comparison | None
+) -> dict[str, Any]:
+    """Gold of the billing suite, one at a time, in turn with the comparison, if there is one."""
     gold = Samples("gold of billing-payment-debug: submit → verified verdict")
-    parts: dict[str, list[float]] = {}
-    for _ in range(max(3, rounds // 4)):
-        seconds, seen = await bench.job(SUITE, Builtin.GOLD)
-        gold.values.append(seconds)
-        for name, value in seen.items():
-            parts.setdefault(name, []).append(value)
+    gradings = []
+    for _ in range(rounds):
+        gradings.append(await bench.job(SUITE, Builtin.GOLD))
+        gold.values.append(gradings[-1].seconds)
+        if comparison is not None:
+            await asyncio.to_thread(comparison.turn)
+    # Medians of the parts would not add up; those of one grading do.
+    middle = sorted(gradings, key=lambda one: one.seconds)[(rounds - 1) // 2]
     return {
-        "gold": gold.row(),
-        "goldParts": {name: round(statistics.median(values), 3) for name, values in parts.items()},
+        "seconds": gold.row(),
+        "parts": dict(middle.parts),
+        "failures": [one.outcomes for one in gradings if one.outcomes.strip(PASSED)],
     }
 
 
-def measure_local(parts: Collection[str], options: argparse.Namespace) -> dict[str, Any]:
-    """Run the parts that need no cluster; returns their report as JSON."""
-    console = Console(stderr=True)
+def measure_all(options: argparse.Namespace, report: dict[str, Any]) -> None:
+    """Run the chosen parts.
 
-    def progress(text: str) -> None:
-        console.print(text, highlight=False)
+    Args:
+        options: of the command line.
+        report: part → what was measured; filled, up to where something fails.
 
-    report: dict[str, Any] = {}
-    if "sequential" in parts:
-        report["sequential"] = local_parts.compare_sequential(max(1, options.rounds // 4), progress)
-    if "repeats" in parts:
+    Raises:
+        DemoError: the cluster, a program or a submission is not as it must be to measure.
+        LocalError: a local grading ended without a result.
+    """
+    progress = functools.partial(Console(stderr=True, soft_wrap=True).print, highlight=False)
+    with contextlib.ExitStack() as stack:
+        comparison = None
+        if "sequential" in options.parts:
+            comparison = stack.enter_context(local_parts.Comparison.opened(progress))
+        if not options.parts.isdisjoint(ON_THE_CLUSTER):
+            cluster = Cluster.find()
+            key = prepare(cluster)
+            asyncio.run(measure(cluster, key, options, comparison, report))
+        if comparison is not None:
+            if "gold" not in report:
+                for _ in range(gold_rounds(options)):
+                    comparison.turn()
+            beside = report.get("gold", {}).get("seconds", {}).get("median")
+            report["sequential"] = comparison.report(beside)
+    if "rollouts" in options.parts:
+        report["rollouts"] = rollouts.measure(Cluster.find(), options.rollouts)
+    if "repeats" in options.parts:
         report["repeats"] = local_parts.repeat(options.repeats, options.parallel, progress)
-    return report
 
 
-def print_report(report: dict[str, Any]) -> None:
+def print_report(report: Mapping[str, Any], console: Console) -> None:
     """The tables of whatever was measured."""
-    console = Console(width=100)
-    rows = [*report.get("latency", ()), *([report["gold"]] if "gold" in report else [])]
+    rows = list(report.get("latency", {}).get("seconds", ()))
+    if "gold" in report:
+        rows.append(report["gold"]["seconds"])
     if rows:
         table = Table("seconds", "n", "median", "p95", title="latency", title_justify="left")
         for row in rows:
             table.add_row(*(str(row[key]) for key in ("name", "n", "median", "p95")))
         console.print(table)
     if "latency" in report:
-        console.print(f"trivial job ÷ bare Pod: {report['latencyRatio']} (target ≤ 1.25)")
-        writes = report["writesPerJob"]
+        found = report["latency"]
+        console.print(f"trivial job ÷ bare Pod: {found['ratio']} (target ≤ 1.25)")
+        writes = found["writesPerJob"]
         console.print(f"API writes a job: {sum(writes.values()):g} (target ≤ 6) {writes}")
     if "churn" in report:
         found = report["churn"]
+        rates = found["aSecond"]
         console.print(
-            f"churn, {report['burst']} at once: bare {found['bare']}/s, jobs {found['jobs']}/s,"
-            f" ratio {report['churnRatio']} (target ≥ 0.85)"
+            f"churn, {found['burst']} at once: bare {rates['bare']}/s, jobs {rates['jobs']}/s,"
+            f" ratio {found['ratio']} (target ≥ 0.85)"
         )
     if "gold" in report:
-        print_seconds(console, "part of a gold grading", report["goldParts"])
-    if "sequential" in report:
-        found = report["sequential"]
-        print_seconds(console, "gold by a sequential script", found["sequential"])
-        console.print(
-            f"gold by the local engine: {found['gradekeeper']} s;"
-            f" sequential ÷ Gradekeeper: {found['ratio']} (target ≥ 3)"
+        found = report["gold"]
+        total = sum(found["parts"].values())
+        print_seconds(
+            console, "part of a gold grading, the median one", {**found["parts"], "total": total}
         )
-        if "gold" in report:
-            ratio = round(found["sequential"]["total"] / report["gold"]["median"], 2)
-            console.print(f"sequential, without any Pod ÷ submit → verified verdict: {ratio}")
+        median, failed = found["seconds"]["median"], len(found["failures"])
+        console.print(f"gold through the cluster: {median} s (target ≤ 8), failed {failed} times")
+    if "sequential" in report:
+        print_sequential(console, report["sequential"])
     if "rollouts" in report:
         rollouts.print_report(console, report["rollouts"])
     if "repeats" in report:
-        found = report["repeats"]
+        print_repeats(console, report["repeats"])
+
+
+def print_sequential(console: Console, found: Mapping[str, Any]) -> None:
+    """Where the script's time went, and how it compares."""
+    script = found["sequential"]
+    print_seconds(console, "gold by a sequential script", script)
+    if "throughCluster" in found:
+        through = found["throughCluster"]
         console.print(
-            f"{found['gradings']} gradings, {found['parallel']} at once,"
-            f" {found['secondsEach']} s each: {found['disagreements']} disagreements (target 0),"
-            f" gold failed {found['goldFailed']} times (target 0) {found['submissions']}"
+            f"sequential script, without any Pod ÷ gold through the cluster, submit → verified"
+            f" verdict: {script['total']} s ÷ {through['seconds']} s = {through['ratio']:g}"
+            f" (target ≥ {findings.SCRIPT_RATIO:g})"
         )
+    console.print(
+        "sequential script ÷ gold by the local engine:"
+        f" {script['total']} s ÷ {found['gradekeeper']} s = {found['ratio']}"
+    )
+
+
+def print_repeats(console: Console, found: Mapping[str, Any]) -> None:
+    """What each submission was said to be, and how often differently."""
+    table = Table("repeated submission", "gradings", "answers", "disagreed on (gradings)")
+    for name, one in found["submissions"].items():
+        on = ", ".join(f"{test} ({n})" for test, n in one["disagreedOn"].items())
+        table.add_row(name, str(one["gradings"]), str(one["answers"]), on or "nothing")
+    console.print(table)
+    console.print(
+        f"{found['gradings']} gradings, {found['parallel']} at once,"
+        f" {found['secondsEach']} s each: {found['disagreements']} disagreements (target 0),"
+        f" gold failed {found['goldFailed']} times (target 0)"
+    )
 
 
 def print_seconds(console: Console, title: str, seconds: Mapping[str, float]) -> None:
@@ -393,6 +468,44 @@ def print_seconds(console: Console, title: str, seconds: Mapping[str, float]) ->
     for name, value in seconds.items():
         table.add_row(name, f"{value:.3f}")
     console.print(table)
+
+
+def read_previous(file: Path) -> dict[str, Any]:
+    """What earlier runs measured; nothing if there was none.
+
+    Raises:
+        DemoError: it is not what a run writes.
+    """
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(file.read_text())
+    except ValueError as error:
+        raise DemoError(f"{file} is no JSON, delete it: {error}") from None
+    if not isinstance(found, dict):
+        raise DemoError(f"{file} is no report, delete it")
+    return found
+
+
+def described(checkout: Path) -> str:
+    """The commit of a checkout, "-dirty" if files were changed; "unknown" where there is no git."""
+    done = run(["git", "-C", checkout, "describe", "--always", "--dirty"], check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def conclude(report: Mapping[str, Any], console: Console) -> int:
+    """Print everything that was measured in this run, and the targets that it missed.
+
+    Returns:
+        The exit status: 1 if a target that decides was missed.
+    """
+    print_report(report, console)
+    sentences = findings.missed(report)
+    if complaints := rollouts.complaints(report.get("rollouts", {})):
+        sentences.append(f"{len(complaints)} complaints about the rollouts (target 0), see above")
+    for sentence in sentences:
+        console.print(f"missed: {sentence}", style="bold red", markup=False)
+    return 1 if sentences else 0
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -409,23 +522,28 @@ def main(arguments: Iterable[str] | None = None) -> int:
     unknown = set(options.parts) - set(PARTS)
     if unknown:
         parser.error(f"no part {sorted(unknown)}; there is {', '.join(PARTS)}")
-    parts = set(options.parts or PARTS)
-    report: dict[str, Any] = {"rounds": options.rounds}
+    options.parts = set(options.parts or PARTS)
+    file = options.out / "bench.json"
+    report: dict[str, Any] = {}
+    broken = False
     try:
-        if parts & set(ON_THE_CLUSTER):
-            cluster = Cluster.find()
-            key = prepare(cluster)
-            report |= asyncio.run(measure(cluster, key, parts, options.rounds, options.burst))
-        if "rollouts" in parts:
-            report["rollouts"] = rollouts.measure(Cluster.find(), options.rollouts)
-        report |= measure_local(parts, options)
+        previous = read_previous(file)
+        stamp = {
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "commit": described(ROOT),
+        }
+        try:
+            measure_all(options, report)
+        finally:
+            # What was measured before something failed was measured all the same.
+            options.out.mkdir(parents=True, exist_ok=True)
+            merged = findings.merge(previous, report, PARTS, stamp)
+            file.write_text(json.dumps(merged, indent=2) + "\n")
     except (DemoError, LocalError) as error:
         sys.stderr.write(f"error: {error}\n")
-        return 1
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "bench.json").write_text(json.dumps(report, indent=2) + "\n")
-    print_report(report)
-    return 1 if rollouts.complaints(report.get("rollouts", {})) else 0
+        broken = True
+    status = conclude(report, Console(width=100))
+    return 1 if broken else status
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 `sequential` grades gold by a script of the usual design, written for this comparison: javac twice,
 then the 17 JVMs of the billing suite one after another, tests and submission in one process, signed
 result lines, and doubles that block for up to a second to see whether another request gets through.
-It runs the suite's own drivers, so that both do the same work, and interleaved with our gradings.
+It runs the suite's own drivers, so that both do the same work, and in turn with our gradings.
 
 `repeats` grades the same few submissions again and again, with inputs drawn at random: gold and
 repairs that race. Every repetition must say the same of each test.
@@ -12,18 +12,20 @@ repairs that race. Every repetition must say the same of each test.
 from __future__ import annotations
 
 import base64
+import contextlib
 import statistics
 import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 from demo.cases import SUITE_DIR
 from demo.commands import ROOT, DemoError
+from findings import compare, differing, tally
 
 from gradekeeper.referee.local import LocalLane, grade_local
 from gradekeeper.referee.result import PASSED
@@ -52,42 +54,63 @@ RACING: Final = (
 Progress = Callable[[str], None]
 
 
-def compare_sequential(rounds: int, progress: Progress) -> dict[str, Any]:
-    """Grade gold by the sequential script and by the local engine in turn.
+class Comparison:
+    """Gold by the sequential script and by the local engine, in turn.
 
     Args:
-        rounds: of each.
+        work: an empty folder.
+        lane: of the local engine.
         progress: told what happens.
-
-    Returns:
-        Medians of both, their ratio, and where the script's time went, all in seconds.
-
-    Raises:
-        DemoError: one of both did not pass gold; nothing was measured.
     """
-    lane = LocalLane.from_environment()
-    parts: dict[str, list[float]] = {}
-    ours: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="gradekeeper-bench-") as temporary:
-        work = Path(temporary)
-        bundle = build_bundle(SUITE_DIR, work / "bundle", kit=lane.kit)
-        for number in range(rounds):
-            progress(f"sequential {number + 1} of {rounds}")
-            for name, seconds in run_sequential(work / f"round{number}").items():
-                parts.setdefault(name, []).append(seconds)
-            progress(f"gradekeeper {number + 1} of {rounds}")
-            started = time.monotonic()
-            result = grade_local(bundle.path, GOLD, lane=lane).result
-            ours.append(time.monotonic() - started)
-            if not result.outcomes or result.outcomes.strip(PASSED):
-                raise DemoError(f"gold did not pass: {result.outcomes} {result.message}")
-    medians = {name: round(statistics.median(values), 3) for name, values in parts.items()}
-    return {
-        "rounds": rounds,
-        "sequential": medians,
-        "gradekeeper": round(statistics.median(ours), 3),
-        "ratio": round(medians["total"] / statistics.median(ours), 2),
-    }
+
+    def __init__(self, work: Path, lane: LocalLane, progress: Progress) -> None:
+        self._work = work
+        self._lane = lane
+        self._progress = progress
+        self._bundle = build_bundle(SUITE_DIR, work / "bundle", kit=lane.kit).path
+        self._script: dict[str, list[float]] = {}
+        self._ours: list[float] = []
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, progress: Progress) -> Iterator[Comparison]:
+        """In a folder that is removed in the end."""
+        with tempfile.TemporaryDirectory(prefix="gradekeeper-bench-") as work:
+            yield cls(Path(work), LocalLane.from_environment(), progress)
+
+    def turn(self) -> None:
+        """Grade once by each.
+
+        Raises:
+            DemoError: one of both did not pass gold.
+        """
+        number = len(self._ours) + 1
+        self._progress(f"gold by the sequential script, {number}")
+        for name, seconds in run_sequential(self._work / f"turn{number}").items():
+            self._script.setdefault(name, []).append(seconds)
+        self._progress(f"gold by the local engine, {number}")
+        started = time.monotonic()
+        result = grade_local(self._bundle, GOLD, lane=self._lane).result
+        self._ours.append(time.monotonic() - started)
+        if not result.outcomes or result.outcomes.strip(PASSED):
+            raise DemoError(f"gold did not pass: {result.outcomes} {result.message}")
+
+    def report(self, cluster: float | None) -> dict[str, Any]:
+        """Medians, where the script's time went, and ratios; all in seconds, as JSON.
+
+        Args:
+            cluster: median of gold through the cluster, if that was measured in turn with these.
+        """
+        script = {name: round(statistics.median(all_), 3) for name, all_ in self._script.items()}
+        ours = statistics.median(self._ours)
+        through = {} if cluster is None else {"throughCluster": compare(script["total"], cluster)}
+        return {
+            "rounds": len(self._ours),
+            "sequential": script,
+            "gradekeeper": round(ours, 3),
+            "ratio": round(script["total"] / ours, 2),
+            **through,
+        }
 
 
 def run_sequential(work: Path) -> dict[str, float]:
@@ -133,20 +156,21 @@ def repeat(count: int, parallel: int, progress: Progress) -> dict[str, Any]:
         progress: told what happens.
 
     Returns:
-        By submission, how many gradings said which tests fail; and how many disagreed with the
-        most frequent answer of their submission.
+        What the repeats say of each other, and the seconds that each took.
+
+    Raises:
+        LocalError: a grading ended without a result.
     """
     lane = LocalLane.from_environment()
+    tests = [name for name, _ in load_suite(SUITE_DIR).tests()[""]]
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gradekeeper-bench-") as temporary:
         bundle = build_bundle(SUITE_DIR, Path(temporary) / "bundle", kit=lane.kit)
         archives: dict[str, bytes | str] = {GOLD: GOLD}
         archives |= {name: build_submission(SUITE_DIR, name) for name in RACING}
-        wanted = [GOLD] * count + [RACING[n % len(RACING)] for n in range(count)]
+        racing = [RACING[n % len(RACING)] for n in range(count)]
         # Both kinds side by side all the time, so that each also runs beside the other.
-        wanted = [
-            name for pair in zip(wanted[:count], wanted[count:], strict=True) for name in pair
-        ]
+        wanted = [name for other in racing for name in (GOLD, other)]
 
         def grade(name: str) -> tuple[str, str]:
             result = grade_local(bundle.path, archives[name], lane=lane).result
@@ -155,23 +179,24 @@ def repeat(count: int, parallel: int, progress: Progress) -> dict[str, Any]:
         found: dict[str, Counter[str]] = {name: Counter() for name in archives}
         with ThreadPoolExecutor(parallel) as pool:
             for done, (name, outcomes) in enumerate(pool.map(grade, wanted), 1):
-                found[name][only_passes(outcomes)] += 1
-                progress(f"{done} of {len(wanted)} gradings")
+                answer = only_passes(outcomes)
+                found[name][answer] += 1
+                progress(f"{done} of {len(wanted)}: {describe(name, answer, found[name], tests)}")
     seconds = time.monotonic() - started
     return {
         "gradings": len(wanted),
         "parallel": parallel,
         "secondsEach": round(seconds * parallel / max(1, len(wanted)), 2),
-        "submissions": {
-            name: {"gradings": sum(answers.values()), "answers": len(answers)}
-            for name, answers in found.items()
-            if answers
-        },
-        "disagreements": sum(
-            sum(one.values()) - max(one.values()) for one in found.values() if one
-        ),
-        "goldFailed": sum(n for answer, n in found[GOLD].items() if answer.strip(PASSED)),
+        **tally(found, GOLD, tests),
     }
+
+
+def describe(name: str, answer: str, so_far: Counter[str], tests: Sequence[str]) -> str:
+    """A grading in a few words, and on which tests it disagrees with the usual answer so far."""
+    said = answer if "/" in answer else f"{answer.count(PASSED)} of {len(answer)} tests pass"
+    usual = so_far.most_common(1)[0][0]
+    on = differing(usual, answer, tests)
+    return f"{name}: {said}" + (f"; DISAGREES on {', '.join(on)}" if on else "")
 
 
 def only_passes(outcomes: str) -> str:
