@@ -222,6 +222,8 @@ def render_kubelet(layout: Layout) -> str:
             "failSwapOn": False,
             "maxPods": 250,
             "podPidsLimit": 1024,
+            # How much a Pod has written to its volumes; by default only every minute or two.
+            "volumeStatsAggPeriod": "10s",
             "resolvConf": "",
             "clusterDNS": [DNS_SERVICE_IP],
             "evictionHard": {

@@ -210,6 +210,7 @@ def test_everything_the_kubelet_leaves_behind_is_in_the_clusters_folders():
     assert settings["podLogsDir"].startswith("/c/cluster/")
     assert settings["containerRuntimeEndpoint"] == "unix:///r/containerd/containerd.sock"
     assert settings["podPidsLimit"] == 1024
+    assert settings["volumeStatsAggPeriod"] == "10s"
     assert settings["failCgroupV1"] is False
 
 
