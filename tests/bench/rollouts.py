@@ -229,6 +229,9 @@ def open_boxes(cluster: Cluster, places: int) -> Iterator[str]:
         },
     )
     try:
+        # Pods are refused until their account is there.
+        wait = ("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+        cluster.kubectl("-n", namespace, *wait)
         yield namespace
     finally:
         cluster.kubectl("delete", "namespace", namespace, "--wait=false")
