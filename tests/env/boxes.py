@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from demo.commands import Cluster
+from demo.commands import Cluster, DemoError
 from demo.stage import Images
 
 from gradekeeper_verifiers.config import KubernetesConfig
@@ -33,7 +33,7 @@ class Place:
             "cpu_request": 0.02,
             "memory": 0.125,
             "disk": 0.25,
-            "start_timeout": 60,
+            "start_timeout": 300,
         }
         return KubernetesConfig(**{**settings, **fields})
 
@@ -54,18 +54,18 @@ class Place:
         return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
     @contextmanager
-    def deleting_marked(self) -> Iterator[None]:
-        """Meanwhile delete every box whose agent asks for it: by a file, /workspace/delete-me."""
+    def deleting_marked(self, number: int) -> Iterator[None]:
+        """Meanwhile delete so many boxes, whose agents ask for it: by /workspace/delete-me."""
         stop = threading.Event()
-        asks = ("sh", "-c", "test ! -e /workspace/delete-me || echo yes")
 
         def delete() -> None:
-            while not stop.wait(0.3):
-                for pod in self.boxes():
-                    place, name = ("-n", self.namespace), pod["metadata"]["name"]
-                    if self.cluster.kubectl(*place, "exec", name, "--", *asks, check=False):
-                        gone = ("--ignore-not-found", "--wait=false")
-                        self.cluster.kubectl(*place, "delete", "pod", name, *gone)
+            deleted: set[str] = set()
+            while len(deleted) < number and not stop.wait(0.3):
+                # What fails on a busy node is tried again in the next pass.
+                with suppress(DemoError):
+                    for box in self.boxes():
+                        with suppress(DemoError):
+                            deleted.update(self._delete_marked(box["metadata"]["name"]))
 
         thread = threading.Thread(target=delete)
         thread.start()
@@ -74,6 +74,15 @@ class Place:
         finally:
             stop.set()
             thread.join()
+
+    def _delete_marked(self, name: str) -> set[str]:
+        """The box, if its agent asked for it, or nothing."""
+        place = ("-n", self.namespace)
+        asks = ("sh", "-c", "test ! -e /workspace/delete-me || echo yes")
+        if not self.cluster.kubectl(*place, "exec", name, "--", *asks, check=False, limit=30):
+            return set()
+        self.cluster.kubectl(*place, "delete", "pod", name, "--wait=false")
+        return {name}
 
     def delete_box_of(self, rollout: str) -> None:
         """Delete the box of a rollout, as a node's maintenance would."""
@@ -101,6 +110,9 @@ def open_place() -> Iterator[Place]:
         }
     )
     try:
+        # Pods are refused until their account is there.
+        wait = ("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+        cluster.kubectl("-n", namespace, *wait)
         yield Place(cluster, namespace)
     finally:
         cluster.kubectl("delete", "namespace", namespace, "--wait=false")

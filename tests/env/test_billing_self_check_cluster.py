@@ -14,7 +14,7 @@ from demo.cases import SUITE_DIR
 
 from env.self_check import Stage, open_stage
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(900)]
 
 RUN = f"test-{secrets.token_hex(4)}"
 CHOSEN = ("gold", "refunds-half-fix-races")

@@ -15,7 +15,7 @@ import pytest
 from env.boxes import open_place
 from env.scripted_model import serve
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
 
 HERE = Path(__file__).resolve().parent
 BIN = Path(sys.executable).parent
@@ -71,7 +71,7 @@ def test_a_harness_in_the_box_reaches_the_model_and_nothing_else(tmp_path: Path)
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=400,
             check=False,
         )
         left = place.boxes()

@@ -121,14 +121,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Outcome
         before = _jobs(place)
         plain = [name for name in ROWS if name != RETRIED]
         flags = ("--env.agent.retries.max-retries", "1")
-        with place.deleting_marked():
+        with place.deleting_marked(2):
             runs = [
                 _start(place, key, url, folder / "plain", plain),
                 _start(place, key, url, folder / "retried", [RETRIED], *flags),
             ]
             try:
                 for run in runs:
-                    run.wait(timeout=180)
+                    run.wait(timeout=300)
             finally:
                 for run in runs:
                     run.kill()
@@ -141,7 +141,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Outcome
                 found[trace["task"]["data"]["name"]] = _outcome(trace)
         assert set(found) == set(ROWS), printed[-5000:]
         assert place.boxes() == []
-        assert _jobs(place) == before
+        assert _jobs(place) <= before
         yield found
 
 
@@ -213,7 +213,7 @@ def test_the_readme_shows_these_rows() -> None:
 
 @pytest.mark.cluster
 @pytest.mark.slow
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row(seen: dict[str, Outcome], name: str) -> None:
     _, expected = ROWS[name]

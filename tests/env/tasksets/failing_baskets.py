@@ -48,7 +48,7 @@ class FailingBasketsTaskset(vf.Taskset[FailingTask, FailingBasketsConfig]):
             prompt=name,
             timeout=vf.TaskTimeout(
                 setup=5 if name.startswith("setup") else None,
-                agent=10 if name == "agent" else None,
+                agent=20 if name == "agent" else None,
                 finalize=5 if name == "finalize" else None,
             ),
             resources=vf.TaskResources(memory=TOO_MUCH if name == "refused" else MEMORY),
