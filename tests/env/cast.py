@@ -101,6 +101,11 @@ class Cast:
         """The part that a rollout played."""
         return self._playing[rollout].part.name
 
+    @property
+    def rollouts(self) -> list[str]:
+        """All that have begun a part, those of earlier tries too."""
+        return list(self._playing)
+
     def add(self, *parts: Part) -> None:
         """Have these played by the rollouts that come next."""
         with self._changed:

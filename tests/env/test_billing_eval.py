@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,12 +28,15 @@ from env.trainer_rules import advantages, is_trained_on, survivors
 from gradekeeper.api import names
 from gradekeeper.client import derive_nonce
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 BIN = Path(sys.executable).parent
 SUITE = "billing-payment-debug"
 SECRET = b"of this run, for tests alone"
-AGENT_SECONDS = 75
+# Everything is done long before, but for the agent that waits for it. The boxes that are to be
+# deleted are there until all the others have started.
+AGENT_SECONDS = 150
+RUN_SECONDS = 600
 WINDOW = 400_000
 SERVICE = "src/main/java/com/acme/billing/service"
 PUBLIC_TEST = "src/test/java/com/acme/billing/MoneyTest.java"
@@ -57,6 +61,7 @@ class Lost:
 
     error: str
     message: str
+    stop: str
 
 
 AGENTS: dict[str, tuple[Part, Scored | Lost]] = {
@@ -85,7 +90,7 @@ AGENTS: dict[str, tuple[Part, Scored | Lost]] = {
             Scored(0.95, metrics={"public_tests_intact": 0, "defects_fully_fixed": 10}),
         ),
         (
-            part("runs out of time", BREAK_IT, "while :; do :; done"),
+            part("runs out of time", BREAK_IT, "while :; do sleep 1; done"),
             Scored(0.0, "DoesNotCompile", stop="agent_timeout"),
         ),
         (
@@ -108,6 +113,16 @@ AGENTS: dict[str, tuple[Part, Scored | Lost]] = {
             Scored(0.0, "SubmissionMalformed", metrics={"compiled": 0}),
         ),
         (
+            # What is too long for an argument goes by a file, whose place is taken.
+            part(
+                "blocks long commands",
+                BREAK_IT,
+                "mkdir /tmp/.gradekeeper-command",
+                f": {'x' * (64 * 1024)}",
+            ),
+            Scored(0.0, "DoesNotCompile", metrics={"compiled": 0}),
+        ),
+        (
             # One turn that prints more than the model takes: no limit of tokens comes in between.
             Part(
                 "fills its context",
@@ -122,8 +137,14 @@ AGENTS: dict[str, tuple[Part, Scored | Lost]] = {
             part("repairs all, its first box deleted", "sleep 600"),
             Scored(1.0, earlier=("SandboxError",)),
         ),
-        (part("loses both boxes", "sleep 600"), Lost("SandboxError", "PodDeleted")),
-        (part("is not judged", held=True), Lost("SandboxError", "Cancelled")),
+        (
+            part("loses both boxes", "sleep 600"),
+            Lost("SandboxError", "PodDeleted", "sandbox_error"),
+        ),
+        (
+            part("is not judged", held=True),
+            Lost("SandboxError", "Cancelled", "agent_completed"),
+        ),
     )
 }
 SCORED = {name: outcome for name, (_, outcome) in AGENTS.items() if isinstance(outcome, Scored)}
@@ -199,6 +220,7 @@ def run(installed: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     (folder / "secret").write_bytes(SECRET)
     cast = Cast(deque(one for one, _ in AGENTS.values()), window=WINDOW)
     environment = installed.environment(folder)
+    deadline = time.monotonic() + RUN_SECONDS
     with serve(cast.play) as (url, _):
         command = [
             *(BIN / "vf-eval", SUITE, *installed.eval_flags(folder, url)),
@@ -214,7 +236,7 @@ def run(installed: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             )
             try:
                 _let_the_platform_fail(installed.place, cast)
-                evaluation.wait(timeout=300)
+                evaluation.wait(timeout=max(0.0, deadline - time.monotonic()))
             except Exception as error:
                 error.add_note((folder / "printed").read_text()[-5000:])
                 raise
@@ -228,23 +250,22 @@ def run(installed: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def _let_the_platform_fail(place: Place, cast: Cast) -> None:
     """Take two boxes away, one of them for good, and cancel a grading twice."""
-    cast.wait_until_all_play(90)
+    cast.wait_until_all_play(AGENT_SECONDS - 30)
+
+    # Which of the two gets which part of the next try is no matter: so far they are alike.
+    repairs, loses = "repairs all, its first box deleted", "loses both boxes"
+    cast.add(part(repairs, repair(defects.GROUPS)), part(loses, "sleep 600"))
+    for name in (repairs, loses):
+        place.delete_box_of(cast.wait_for(name, seconds=1))
+    for name in (repairs, loses):
+        cast.wait_for(name, number=2, seconds=120)
+    place.delete_box_of(cast.wait_for(loses, number=2, seconds=1))
 
     name = "is not judged"
     cast.release(name)
-    cast.add(part(name, held=True))
+    cast.add(part(name))
     _cancel_grading(place, cast.wait_for(name, seconds=1))
-    _cancel_grading(place, cast.wait_for(name, number=2, seconds=60))
-
-    name = "repairs all, its first box deleted"
-    cast.add(part(name, repair(defects.GROUPS)))
-    place.delete_box_of(cast.wait_for(name, seconds=1))
-    cast.wait_for(name, number=2, seconds=60)
-
-    name = "loses both boxes"
-    cast.add(part(name, "sleep 600"))
-    place.delete_box_of(cast.wait_for(name, seconds=1))
-    place.delete_box_of(cast.wait_for(name, number=2, seconds=60))
+    _cancel_grading(place, cast.wait_for(name, number=2, seconds=120))
 
 
 def _cancel_grading(place: Place, rollout: str) -> None:
@@ -264,7 +285,7 @@ def test_every_agent_gets_what_it_has_earned(run: Run) -> None:
     }
     assert seen == {
         **{name: (True, one.reward, one.stop) for name, one in SCORED.items()},
-        **{name: (False, 0.0, seen[name][2]) for name in LOST},
+        **{name: (False, 0.0, one.stop) for name, one in LOST.items()},
     }
     for name, outcome in SCORED.items():
         trace = traces[name]
@@ -302,7 +323,7 @@ def test_no_agent_gains_by_an_error_and_no_fault_costs_anything(run: Run) -> Non
     for name, outcome in SCORED.items():
         assert by_name[name] == pytest.approx(outcome.reward - mean)
     zeros = [name for name, outcome in SCORED.items() if outcome.reward == 0]
-    assert len(zeros) == 6 and all(by_name[name] < -0.2 for name in zeros)
+    assert len(zeros) == 7 and all(by_name[name] < -0.2 for name in zeros)
     # Without the rollouts that the platform lost, everybody is credited as before.
     without = [one for name, one in episodes.items() if name not in LOST]
     assert advantages(without) == credit
@@ -351,7 +372,7 @@ def test_a_resumed_run_plays_what_was_lost_again_and_keeps_the_rest(run: Run) ->
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     lines = run.traces_file.read_bytes().splitlines()
@@ -364,16 +385,16 @@ def test_nothing_is_left(run: Run, installed: Stage) -> None:
     assert installed.place.boxes() == []
     place = installed.place
     assert place.cluster.read("networkpolicies", "-n", place.namespace)["items"] == []
-    rollouts = [trace.id for trace in run.traces().values()]
     jobs = place.cluster.read("gradingjobs", "-n", stage.NAMESPACE)["items"]
-    made = {names.job_name(SUITE, derive_nonce(SECRET, rollout)) for rollout in rollouts}
+    made = {names.job_name(SUITE, derive_nonce(SECRET, rollout)) for rollout in run.cast.rollouts}
     assert not made & {job["metadata"]["name"] for job in jobs}
 
 
 def test_gold_passes_and_the_untouched_does_not(installed: Stage, tmp_path: Path) -> None:
     done = subprocess.run(
         [
-            *(BIN / "vf-validate", SUITE, "--taskset.num-sampled-tasks", "2"),
+            *(BIN / "vf-validate", SUITE, "--taskset.num-sampled-tasks", "1"),
+            *("--taskset.variants", '["tickets"]'),
             *installed.place.flags(
                 "--runtime", image=installed.image, memory=0.5, cpu_request=0.001
             ),
@@ -385,12 +406,12 @@ def test_gold_passes_and_the_untouched_does_not(installed: Stage, tmp_path: Path
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     (file,) = (tmp_path / "out").rglob("summary.json")
     summary = json.loads(file.read_text())
     rows = (file.parent / "results.jsonl").read_text()
     assert summary["valid_rate"] == 1.0, rows + done.stdout[-3000:] + done.stderr[-3000:]
-    assert len(rows.splitlines()) == 4
+    assert len(rows.splitlines()) == 2
     assert installed.place.boxes() == []
