@@ -121,30 +121,20 @@ def rendered(page: str) -> str:
     return text
 
 
-def expected_outcomes(expect: Expectation, ids: list[str]) -> str:
-    """The outcomes of a scenario whose every test is told, one character a test."""
+def expected_outcomes(expect: Expectation, ids: list[str], *, open_passes: bool) -> str:
+    """The outcomes that a scenario must have, one character a test; open ones as told."""
     if expect.decision is Decision.REJECTED or expect.reason is Reason.DOES_NOT_COMPILE:
         return NOT_RUN * len(ids)
-
-    def among(test_id: str, globs: tuple[str, ...]) -> bool:
-        return any(fnmatchcase(test_id, glob) for glob in globs)
-
-    return "".join(
-        "F" if among(one, expect.fails) and not among(one, expect.except_) else PASSED
-        for one in ids
-    )
+    meant = {"pass": PASSED, "fail": "F", "open": PASSED if open_passes else "F"}
+    return "".join(meant[expect.demand(one)] for one in ids)
 
 
-def score_of(scenario: Scenario, definition: SuiteDefinition) -> scoring.Score | None:
-    """What a scenario is worth in its task.
-
-    Returns:
-        The score, or None if the scenario leaves some outcomes open.
-    """
-    if scenario.expect.others == "any":
-        return None
+def score_of(
+    scenario: Scenario, definition: SuiteDefinition, *, open_passes: bool = False
+) -> scoring.Score:
+    """What a scenario is worth in its task, if its open tests pass or if they all fail."""
     ids = [test_id for test_id, _, _ in definition.every_test()]
-    outcomes = expected_outcomes(scenario.expect, ids)
+    outcomes = expected_outcomes(scenario.expect, ids, open_passes=open_passes)
     verdict = (
         rejected(scenario.expect.reason, len(ids))
         if scenario.expect.decision is Decision.REJECTED
@@ -174,15 +164,19 @@ def _outcome(scenario: Scenario, definition: SuiteDefinition) -> str:
     if expect.reason is not Reason.COMPLETED:
         return f"none: {expect.reason.value}"
     ids = [test_id for test_id, _, _ in definition.every_test()]
-    if expect.others == "any":
-        return "open, but none of " + ", ".join(f"`{glob}`" for glob in expect.fails)
-    outcomes = expected_outcomes(expect, ids)
-    return f"{outcomes.count(PASSED)} of {len(ids)}"
+    counts = [
+        str(expected_outcomes(expect, ids, open_passes=passes).count(PASSED))
+        for passes in (False, True)
+    ]
+    return f"{' to '.join(dict.fromkeys(counts))} of {len(ids)}"
 
 
 def _reward(scenario: Scenario, definition: SuiteDefinition) -> str:
-    found = score_of(scenario, definition)
-    return "" if found is None else f"{found.reward:.3f}"
+    rewards = [
+        f"{score_of(scenario, definition, open_passes=passes).reward:.3f}"
+        for passes in (False, True)
+    ]
+    return " to ".join(dict.fromkeys(rewards))
 
 
 def _tests(group: Group, pins: Mapping[str, list[dict[str, object]]]) -> str:

@@ -23,10 +23,13 @@ CHECKS = {
         [
             *("gold", "untouched", "noop-edit-farms-process", "partial-refunds-coupons"),
             *("sampled-*", "delete-sources", "symlink-*", "oversized-*", "too-many-*"),
-            *("does-not-compile", "endless-loop", "tamper-public-tests", "tax-lines-together"),
+            *("does-not-compile", "endless-loop", "tamper-public-tests", "usage-end-included"),
         ],
     )
 }
+
+
+USAGE_OPEN = {"regression/usage_alerts_come_once_each"}
 
 
 def contents(root: Path) -> tuple[dict[str, str], dict[str, bytes]]:
@@ -53,22 +56,26 @@ def found(check: Check, outcomes: str, **fields: object) -> Found:
 def as_expected(check: Check) -> str:
     """Outcomes of which the scenario's author would say yes; open tests fail."""
     fixes = {test for test in check.tests if "/fix_" in test}
-    if check.name == "gold":
-        return "P" * len(check.tests)
-    assert check.expect.fails == ("*/fix_*",)
-    allowed = check.open_tests | fixes - passing(check)
-    return "".join("F" if test in allowed else "P" for test in check.tests)
-
-
-def passing(check: Check) -> set[str]:
-    groups = {"partial-refunds-coupons": ("refunds", "coupons")}.get(check.name, ())
-    named = {test for test in check.tests if test.partition("/")[0] in groups}
-    return named | set(check.expect.except_)
+    fails = {
+        "gold": set(),
+        "untouched": fixes,
+        "partial-refunds-coupons": {
+            test for test in fixes if test.partition("/")[0] not in ("refunds", "coupons")
+        },
+        "usage-end-included": USAGE_OPEN
+        | {f"usage_timezone/guard_{name}" for name in ("ends_of_the_report", "books_in_greenwich")}
+        | {
+            test
+            for test in fixes
+            if not test.startswith("usage_timezone/") or test.endswith("_the_new_day")
+        },
+    }[check.name]
+    return "".join("F" if test in fails else "P" for test in check.tests)
 
 
 def test_every_scenario_is_checked_and_gold() -> None:
     names = {scenario.name for scenario in ALL}
-    assert len(names) == 129 and ACTIVE.keys() <= names
+    assert len(names) == 131 and ACTIVE.keys() <= names
     assert {name for name in names if name.startswith("sampled-")} == ACTIVE.keys()
     assert next(iter(CHECKS)) == "gold"
 
@@ -100,12 +107,11 @@ def test_the_reference_points_are_what_is_expected(name: str, reward: float) -> 
 
 
 def test_what_a_scenario_leaves_open_widens_the_reward() -> None:
-    check = CHECKS["tax-lines-together"]
-    least, most = check.rewards
-    assert 0.05 < least < most and check.told_rewards == f"{least:.4f} to {most:.4f}"
-    # All but what is to fail, and the tests of tax that must pass.
-    assert len(check.open_tests) == 97 - 42 - 3
-    assert not any("tax/" in test for test in check.open_tests)
+    check = CHECKS["usage-end-included"]
+    # One of twelve tests of what was right from the start.
+    assert check.open_tests == USAGE_OPEN
+    assert check.rewards == (pytest.approx(0.05 * 11 / 12), pytest.approx(0.05))
+    assert check.told_rewards == "0.0458 to 0.0500"
 
 
 def test_an_agent_changes_what_differs_and_nothing_else() -> None:
@@ -126,13 +132,13 @@ def test_an_agent_changes_what_differs_and_nothing_else() -> None:
 
 def test_a_scenarios_parameters_are_settings_of_its_task() -> None:
     settings = CHECKS["endless-loop"].settings
-    assert settings == {"test_timeout_seconds": 2, "suite_timeout_seconds": 30}
+    assert settings == {"test_timeout_seconds": 2, "suite_timeout_seconds": 12}
     assert settings.keys() <= BillingTaskConfig.model_fields.keys()
     assert CHECKS["gold"].settings == {}
 
 
 def test_outcomes_as_expected_are_no_problem() -> None:
-    for name in ("gold", "untouched", "tax-lines-together", "partial-refunds-coupons"):
+    for name in ("gold", "untouched", "usage-end-included", "partial-refunds-coupons"):
         check = CHECKS[name]
         assert check.judge(found(check, as_expected(check))) == [], name
     check = CHECKS["delete-sources"]
@@ -159,7 +165,7 @@ def test_a_difference_is_a_problem(changes: dict[str, object], problem: str) -> 
 
 
 def test_open_tests_may_pass_or_fail_and_move_the_reward_within_its_bounds() -> None:
-    check = CHECKS["tax-lines-together"]
+    check = CHECKS["usage-end-included"]
     least, most = check.rewards
     fails = as_expected(check)
     passes = "".join(

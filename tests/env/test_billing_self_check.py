@@ -28,7 +28,7 @@ from billing_payment_debug.taskset import REPORT_KEY, BillingTaskConfig
 from contract.fake_api import FakeApi
 
 SUITE = Path(__file__).resolve().parents[2] / "assets" / "suites" / "billing-payment-debug"
-CHECKS = load_checks(SUITE, ["gold", "untouched", "sampled-gold", "endless-loop", "refunds-s*"])
+CHECKS = load_checks(SUITE, ["gold", "untouched", "sampled-gold", "endless-loop", "refunds-s[ay]*"])
 UNTOUCHED = next(check for check in CHECKS if check.name == "untouched")
 FIXES = "".join("F" if "/fix_" in test else "P" for test in UNTOUCHED.tests)
 JUDGED = Found("Graded", "Completed", FIXES, 0.05, None, 9.5, 1)
@@ -188,7 +188,7 @@ def test_each_scenario_is_played_in_its_task() -> None:
     assert {task.data.image for task in tasks.values()} == {"image:1"}
     assert full.config.test_timeout_seconds == 7
     assert tasks["endless-loop"].config.test_timeout_seconds == 2
-    assert tasks["endless-loop"].suite_parameters()["suiteTimeoutSeconds"] == "30"
+    assert tasks["endless-loop"].suite_parameters()["suiteTimeoutSeconds"] == "12"
 
 
 def report(outcomes: dict[str, Found], **options: Any) -> int:

@@ -34,9 +34,9 @@ def concerned(folder: Path, scenario: Scenario, files: Mapping[str, set[str]]) -
     overlays = [overlay for overlay in scenario.folders() if overlay]
     if scenario.generate or scenario.delete or scenario.links or "gold" in overlays:
         return everything
-    named = {
-        glob.partition("/")[0] for glob in (*scenario.expect.fails, *scenario.expect.except_)
-    } - {"*"}
+    expect = scenario.expect
+    globs = (*expect.fails, *expect.except_, *expect.open)
+    named = {glob.partition("/")[0] for glob in globs} - {"*"}
     if named - everything:
         return everything
     changed = {path for one in overlays for path in read_tree(folder / "submissions" / one)}

@@ -119,10 +119,7 @@ class Check:
     @property
     def open_tests(self) -> frozenset[str]:
         """Tests of which the scenario does not say whether they pass."""
-        if self.expect.others == "pass":
-            return frozenset()
-        named = (*self.expect.fails, *self.expect.except_)
-        return frozenset(test for test in self.tests if not _among(test, named))
+        return frozenset(test for test in self.tests if self.expect.demand(test) == "open")
 
     def judge(self, found: Found) -> list[str]:
         """Compare what was found with what is expected; one sentence for each difference."""
@@ -292,15 +289,9 @@ def expected_rewards(
 def _verdict(expect: Expectation, tests: Sequence[str], *, open_pass: bool) -> Graded | Rejected:
     if expect.decision == Decision.REJECTED:
         return rejected(expect.reason, len(tests))
-    passes = (_passes(expect, test, open_pass=open_pass) for test in tests)
-    outcomes = "".join(PASSED if passed else NOT_RUN for passed in passes)
+    passing = ("pass", "open") if open_pass else ("pass",)
+    outcomes = "".join(PASSED if expect.demand(test) in passing else NOT_RUN for test in tests)
     return Graded.model_validate({"reason": expect.reason, "outcomes": outcomes})
-
-
-def _passes(expect: Expectation, test: str, *, open_pass: bool) -> bool:
-    if _among(test, expect.except_):
-        return True
-    return not _among(test, expect.fails) and (open_pass or expect.others == "pass")
 
 
 def _settings(scenario: Scenario) -> dict[str, int]:

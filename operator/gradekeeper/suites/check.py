@@ -105,7 +105,7 @@ def judge_expectation(
     """
     problems = [
         f"{glob!r} matches no test"
-        for glob in (*expect.fails, *expect.except_)
+        for glob in (*expect.fails, *expect.except_, *expect.open)
         if not any(fnmatchcase(test_id, glob) for test_id in ids)
     ]
     if (decision, reason) != (expect.decision, expect.reason):
@@ -117,11 +117,10 @@ def judge_expectation(
     if len(outcomes) != len(ids):
         return [*problems, f"has {len(outcomes)} outcomes for {len(ids)} tests"]
     for test_id, outcome in zip(ids, outcomes, strict=True):
-        fails = _among(test_id, expect.fails) and not _among(test_id, expect.except_)
-        excepted = _among(test_id, expect.except_)
-        if fails and outcome == PASSED:
+        demand = expect.demand(test_id)
+        if demand == "fail" and outcome == PASSED:
             problems.append(f"{test_id} passes, but must fail")
-        elif not fails and outcome != PASSED and (expect.others == "pass" or excepted):
+        elif demand == "pass" and outcome != PASSED:
             problems.append(f"{test_id} fails ({outcome}), but must pass")
     return problems
 
@@ -189,21 +188,37 @@ def find_defect_problems(
 def find_scenario_problems(
     expectations: Mapping[str, Expectation], ids: Sequence[str]
 ) -> list[str]:
-    """What scenarios say in vain: an exception from nothing, a glob that another one covers."""
+    """What scenarios say in vain, or leave unsaid.
+
+    Args:
+        expectations: Of the scenarios, by name.
+        ids: Full ids of all tests.
+
+    Returns:
+        One sentence for each glob without which the same would be expected of every test, and for
+        each scenario that expects nothing of any test. Where there is none, taking out any glob
+        makes the outcome that is expected a wrong one.
+    """
     problems = []
     for name, expect in expectations.items():
-        matched = [{one for one in ids if fnmatchcase(one, glob)} for glob in expect.fails]
-        failing = set().union(*matched)
+        demands = [expect.demand(test_id) for test_id in ids]
+        if set(demands) == {"open"}:
+            problems.append(f"{name}: leaves all tests open, and so expects nothing")
         problems += [
-            f"{name}: except {glob!r} takes nothing out of what fails"
-            for glob in expect.except_
-            if not any(fnmatchcase(test_id, glob) for test_id in failing)
+            f"{name}: without {said} the same would be expected"
+            for said, less in without_each_glob(expect)
+            if [less.demand(test_id) for test_id in ids] == demands
         ]
-        for place, glob in enumerate(expect.fails):
-            others = set().union(*matched[:place], *matched[place + 1 :])
-            if matched[place] and matched[place] <= others:
-                problems.append(f"{name}: fails {glob!r} says nothing that another glob does not")
     return problems
+
+
+def without_each_glob(expect: Expectation) -> Iterator[tuple[str, Expectation]]:
+    """Each glob that an expectation has, as words, and what is expected without it."""
+    for field, told in (("fails", "fails"), ("except_", "except"), ("open", "open")):
+        globs = getattr(expect, field)
+        for place, glob in enumerate(globs):
+            fewer = globs[:place] + globs[place + 1 :]
+            yield f"{told} {glob!r}", expect.model_copy(update={field: fewer})
 
 
 def check(
@@ -297,7 +312,9 @@ def _others(root: Path, defects: Sequence[Defect], index: Any, draws: int) -> It
     for defect in defects:
         for draw in every:
             yield _Run(f"{ONLY}{defect.name}", draw, Expectation(fails=defect.fails), {})
-    nothing = Expectation(fails=tuple(sorted(_discriminating(index))), others="any")
+    must = _discriminating(index)
+    left = {test_id for ids in index["tasks"].values() for test_id in ids} - must
+    nothing = Expectation(fails=tuple(sorted(must)), open=tuple(sorted(left)))
     for peer in PEERS:
         for draw in every:
             yield _Run(peer, draw, nothing, {})

@@ -41,6 +41,9 @@ class Generate(SpecModel):
     """How often the text stands in each file."""
 
 
+Demand = Literal["pass", "fail", "open"]
+
+
 class Expectation(SpecModel):
     """What a scenario's grading must say."""
 
@@ -50,8 +53,16 @@ class Expectation(SpecModel):
     """Globs of full test ids that must not pass; `*` also spans the slash."""
     except_: tuple[str, ...] = Field(default=(), alias="except")
     """Globs of ids that must pass although `fails` names them."""
-    others: Literal["pass", "any"] = "pass"
-    """Whether all other tests must pass."""
+    open: tuple[str, ...] = ()
+    """Globs of ids that may pass or fail, whatever else names them. All others must pass."""
+
+    def demand(self, test_id: str) -> Demand:
+        """What must become of a test."""
+        if _matches(test_id, self.open):
+            return "open"
+        if _matches(test_id, self.fails) and not _matches(test_id, self.except_):
+            return "fail"
+        return "pass"
 
 
 class Scenario(SpecModel):
@@ -94,6 +105,10 @@ class Scenarios(SpecModel):
                 " not scenarios"
             )
         return self
+
+
+def _matches(text: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(text, glob) for glob in globs)
 
 
 def load_scenarios(folder: Path) -> tuple[Scenario, ...]:
@@ -191,11 +206,7 @@ def scenario_tree(folder: Path, definition: SuiteDefinition, scenario: Scenario)
     tree = submission_tree(
         folder, definition, scenario.folders(), scenario.generate, scenario.repairs
     )
-    return {
-        path: file
-        for path, file in tree.items()
-        if not any(fnmatchcase(path, glob) for glob in scenario.delete)
-    }
+    return {path: file for path, file in tree.items() if not _matches(path, scenario.delete)}
 
 
 def archive_tree(tree: Tree, links: Mapping[str, str] | None = None) -> bytes:

@@ -101,17 +101,14 @@ def test_scenarios_are_worth_what_the_benchmark_says(tables: ModuleType) -> None
     found = {one.name: tables.score_of(one, suite) for one in load_scenarios(tables.SUITE)}
     for name, reward in REWARDS.items():
         assert found[name].reward == pytest.approx(reward, abs=1e-12), name
-    assert found["endless-loop"] is None  # its guards may pass or not have run: see below
     assert found["forge-and-halt"].reward <= 0.05
     assert found["tamper-public-tests"].metrics["public_tests_intact"] == 0.0
     assert found["noop-edit-farms-process"].metrics["main_files_changed"] == 1.0
     assert found["untouched"].metrics["main_files_changed"] == 0.0
     assert found["sampled-breaks-inactive-defect"].defects == pytest.approx(8 / 9)
     endless = next(one for one in load_scenarios(tables.SUITE) if one.name == "endless-loop")
-    best = endless.model_copy(
-        update={"expect": endless.expect.model_copy(update={"others": "pass"})}
-    )
-    assert tables.score_of(best, suite).reward <= 0.35
+    assert endless.overlays == ("gold", "scenarios/endless-loop")
+    assert found["endless-loop"].reward == 0.0
     for name, one in found.items():
-        if one is not None and one.metrics["compiled"] == 0.0:
+        if one.metrics["compiled"] == 0.0:
             assert (one.reward, one.regression, one.process) == (0.0, 0.0, 0.0), name

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradekeeper.suites.check import find_defect_problems, find_scenario_problems
+from gradekeeper.suites.check import find_defect_problems
 from gradekeeper.suites.defects import (
     Defect,
     Hunk,
@@ -21,7 +21,7 @@ from gradekeeper.suites.defects import (
 )
 from gradekeeper.suites.errors import DefinitionError
 from gradekeeper.suites.peers import PEERS, build_peer
-from gradekeeper.suites.trees import Expectation, build_submission, read_tree
+from gradekeeper.suites.trees import build_submission, read_tree
 from unit.suites.test_trees import names
 from unit.suites.tiny_suite import write
 
@@ -249,21 +249,6 @@ def test_defects_claim_what_discriminates_and_nothing_else(
 ) -> None:
     defects = [Defect(name, globs, HUNK) for name, globs in fails.items()]
     assert find_defect_problems(defects, IDS, ["a/fix_1", "b/fix_2"]) == problems
-
-
-@pytest.mark.parametrize(
-    ("expect", "problems"),
-    [
-        ({"fails": ["*/fix_*"], "except": ["b/*"]}, []),
-        ({"fails": ["a/*"], "except": ["b/*"]},
-         ["s: except 'b/*' takes nothing out of what fails"]),
-        ({"fails": ["a/*", "a/fix_1"]},
-         ["s: fails 'a/fix_1' says nothing that another glob does not"]),
-        ({"fails": ["a/*", "b/fix_2"]}, []),
-    ],
-)  # fmt: skip
-def test_a_scenario_says_nothing_in_vain(expect: dict[str, object], problems: list[str]) -> None:
-    assert find_scenario_problems({"s": Expectation.model_validate(expect)}, IDS) == problems
 
 
 SOURCE = """\
