@@ -101,7 +101,7 @@ def check_command(
             only=only or (),
             progress=progress,
         )
-    _print_report(report)
+    _print_report(report, folder)
     if not report.ok:
         raise typer.Exit(1)
 
@@ -209,7 +209,7 @@ def manifest_command(
         typer.echo(text, nl=False)
 
 
-def _print_report(report: CheckReport) -> None:
+def _print_report(report: CheckReport, folder: Path) -> None:
     console = Console()
     table = Table(title=f"{report.tests} tests, {report.digest[:19]}…", title_justify="left")
     for column in ("submission", "draw", "passed", "as expected", "seconds"):
@@ -232,6 +232,21 @@ def _print_report(report: CheckReport) -> None:
     for (name, problem), draws in told.items():
         where = f" (draw{'s' * (len(draws) > 1)} {', '.join(draws)})" if draws else ""
         console.print(f"{name}{where}: {problem}", soft_wrap=True, markup=False)
+    console.print(_conclusion(report, folder), soft_wrap=True, markup=False, highlight=False)
+
+
+def _conclusion(report: CheckReport, folder: Path) -> str:
+    """How many checks held, which did not, and where to look then."""
+    count = len(report.lines)
+    missed = [line for line in report.lines if line.problems]
+    if not missed:
+        return f"all {count} checks held" if count != 1 else "the check held"
+    names = list(dict.fromkeys(line.name for line in missed))
+    only = " ".join(f"--only {name}" for name in names)
+    return (
+        f"{count - len(missed)} of {count} checks held, {', '.join(names)} did not: see above, what"
+        f" is expected in {folder / 'submissions'}, and `gradekeeper suite check {folder} {only}`"
+    )
 
 
 @contextmanager

@@ -101,10 +101,24 @@ def test_the_report_names_every_problem(capsys: pytest.CaptureFixture[str]) -> N
         Checked("half", 0, 1, ("sums/guard_names fails (X), but must pass",), 1.0),
         Checked("half", 2, 1, ("sums/guard_names fails (X), but must pass",), 1.0),
     )
-    _print_report(CheckReport("sha256:" + "0" * 64, 3, lines))
+    _print_report(CheckReport("sha256:" + "0" * 64, 3, lines), Path("suites/sums"))
     said = capsys.readouterr().out
     assert "null (draw 1): sums/fix_adds passes, but must fail" in said
     assert "half (draws 0, 2): sums/guard_names fails (X), but must pass" in said
     assert said.count("guard_names") == 1
     assert "gold" in said
     assert "yes" in said
+    assert said.splitlines()[-1] == (
+        "1 of 4 checks held, null, half did not: see above, what is expected in"
+        " suites/sums/submissions, and"
+        " `gradekeeper suite check suites/sums --only null --only half`"
+    )
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "the check held"), (3, "all 3 checks held")])
+def test_the_report_says_that_all_held(
+    capsys: pytest.CaptureFixture[str], count: int, said: str
+) -> None:
+    lines = (Checked("gold", 0, 3, (), 1.0),) * count
+    _print_report(CheckReport("sha256:" + "0" * 64, 3, lines), Path("suites/sums"))
+    assert capsys.readouterr().out.splitlines()[-1] == said
