@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, prov
 from verifiers.v1.task import TaskData
 from verifiers.v1.utils.loaders import harness_class
 
-from env.fake_api import FakeApi
+from env.fake_api import FakeApi, exit_status
 from env.scripted_model import script, serve
 from gradekeeper_bash import GradekeeperBashConfig, GradekeeperBashHarness
 from gradekeeper_verifiers.config import KubernetesConfig
@@ -66,6 +66,7 @@ async def test_the_tools_do_what_they_say(
             ("edit", {"path": "none", "old": "1", "new": "3"}),
             ("bash", {"command": "cat f"}),
             ("bash", "{"),
+            ("bash", "[" * 100_000),
             ("submit", {}),
             ("bash", {"command": "sleep 60"}),
             ("bash", {"command": f"echo {'x' * 70_000} | wc -c"}),
@@ -82,9 +83,10 @@ async def test_the_tools_do_what_they_say(
     assert shown[3].startswith("error: ") and "none" in shown[3]
     assert shown[4] == "a = 2\n[exit code 0]"
     assert shown[5].startswith("error: the arguments of bash are not JSON")
-    assert shown[6] == "error: there is no tool 'submit'; there are: bash, edit"
-    assert shown[7] == "error: killed after 2 seconds"
-    assert shown[8] == "70001\n\n[exit code 0]"
+    assert shown[6].startswith("error: the arguments of bash are not JSON")
+    assert shown[7] == "error: there is no tool 'submit'; there are: bash, edit"
+    assert shown[8] == "error: killed after 2 seconds"
+    assert shown[9] == "70001\n\n[exit code 0]"
     first = requests[0]
     assert [tool["function"]["name"] for tool in first["tools"]] == ["bash", "edit"]
     assert first["messages"][0]["content"].endswith("once in a file.\n\nBe brief.")
@@ -179,3 +181,70 @@ async def test_an_agent_that_ends_its_box_is_finished_and_a_lost_box_is_an_error
         await box.stop()
 
     assert len(requests) == 1, json.dumps(requests)
+
+
+def _nothing(api: FakeApi) -> None:
+    return None
+
+
+def _out_of_memory(api: FakeApi) -> None:
+    api.end({"terminated": {"reason": "OOMKilled", "exitCode": 137}})
+
+
+def _deleted(api: FakeApi) -> None:
+    api.pods.clear()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(("bash", {"command": f": {'x' * 70_000}"}), id="a command too long for argv"),
+        pytest.param(("edit", {"path": "f", "old": "1", "new": "2"}), id="a file"),
+    ],
+)
+@pytest.mark.parametrize("becomes_of_the_box", [_nothing, _out_of_memory, _deleted])
+async def test_a_box_that_takes_no_file_is_the_agents_doing_unless_it_was_taken_away(
+    model: tuple[str, list[dict[str, Any]]],
+    tmp_path: Path,
+    call: tuple[str, dict[str, Any]],
+    becomes_of_the_box: Callable[[FakeApi], None],
+) -> None:
+    """Such as after `mkdir /tmp/.gradekeeper-command`, or on a disk that the agent has filled."""
+    url, requests = model
+    refused = False
+    async with FakeApi(tmp_path / "kubeconfig") as api:
+        settings = {"kubeconfig": str(api.kubeconfig), "creates_per_sec": None}
+        box = KubernetesRuntime(KubernetesConfig(**settings), "r-1")
+        await box.start()
+
+        async def refuse(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+            nonlocal refused
+            if "cat >" in argv[2]:
+                refused = True
+                becomes_of_the_box(api)
+                await socket.send_bytes(b"\x02cannot create: Is a directory\n")
+                await socket.send_bytes(exit_status(2))
+            elif not refused or becomes_of_the_box is _nothing:
+                if "head" in argv[2]:
+                    await socket.send_bytes(b"\x011")
+                    await socket.send_bytes(b"\x021")
+                await socket.send_bytes(exit_status(0))
+
+        api.on_exec = refuse
+        launch = _launch(url, box, call, ("bash", {"command": "true"}))
+        if becomes_of_the_box is _deleted:
+            with pytest.raises(SandboxError, match="PodDeleted"):
+                await launch
+        else:
+            result = await launch
+            assert result.exit_code == 0
+        await box.stop()
+
+    if becomes_of_the_box is _nothing:
+        told, then = _results(requests)
+        assert told.startswith("error: ") and "Is a directory" in told
+        assert then.endswith("[exit code 0]")
+    else:
+        assert len(requests) == 1
+        if becomes_of_the_box is _out_of_memory:
+            assert "OOMKilled" in result.stderr

@@ -11,6 +11,8 @@ and the rollout would be dropped. Here it ends the rollout, which is scored (`co
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import httpx
@@ -131,7 +133,8 @@ class GradekeeperBashHarness(Harness[GradekeeperBashConfig]):
         argv = [self.config.shell, "-c", command]
         if len(command.encode()) > _MAX_INLINE:
             path = "/tmp/.gradekeeper-command"  # noqa: S108 - in the box
-            await runtime.write(path, command.encode())
+            async with _tells_the_model(runtime):
+                await runtime.write(path, command.encode())
             argv = [self.config.shell, path]
         return await runtime.run(argv, self.config.resolved_env)
 
@@ -157,14 +160,26 @@ async def _post(http: httpx.AsyncClient, url: str, body: dict[str, Any]) -> http
 
 
 async def _edit(runtime: Runtime, call: Edit) -> str:
-    try:
+    async with _tells_the_model(runtime):
         before = await runtime.read(call.path, max_bytes=_MAX_EDIT_BYTES)
         await runtime.write(call.path, replace_once(before, call.old, call.new))
+    return "done"
+
+
+@contextlib.asynccontextmanager
+async def _tells_the_model(runtime: Runtime) -> AsyncIterator[None]:
+    """Turn a file that cannot be read or written in a box that lives into a ValueError.
+
+    It is missing, too large, a folder, on a full disk: the model's to know, and no error of the
+    rollout, or an agent would have it dropped at will.
+    """
+    try:
+        yield
     except BoxEndedError:
         raise
     except SandboxError as error:
         if not await runtime.alive():
+            # It may have ended a moment later, and by whom is what the next command says.
+            await runtime.run(["true"], {})
             raise
-        # A file that is missing, too large or not writable is the model's to know.
         raise ValueError(str(error)) from error
-    return "done"

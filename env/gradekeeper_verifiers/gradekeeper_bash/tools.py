@@ -67,7 +67,7 @@ def parse_call(name: str, arguments: str) -> Bash | Edit:
     kind, wanted = kinds[name]
     try:
         given = json.loads(arguments or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter: a hundred thousand brackets
         raise ValueError(f"the arguments of {name} are not JSON: {error}") from None
     if not isinstance(given, dict):
         raise ValueError(f"the arguments of {name} are not an object")
