@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 from verifiers.v1.errors import SandboxError
+from verifiers.v1.runtimes import limiters
+from verifiers.v1.runtimes.limiters import CreationLimiter
 
 from env.fake_api import FakeApi, exit_status, refusal
 from gradekeeper_verifiers import runtime as runtime_module
@@ -107,7 +109,93 @@ async def test_a_cancelled_command_is_killed(api: FakeApi, box: KubernetesRuntim
 
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert api.commands[-1][2:] == ['p=$(cat "$1") && kill -KILL "-$p"', "sh", process]
+    assert _is_command(api.commands[-1], "kill -KILL") and api.commands[-1][-1] == process
+
+
+async def _start(argv: list[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *argv,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("begins", ["after the kill", "before the kill"])
+async def test_a_cancelled_command_ends_whenever_the_node_starts_it(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: str
+) -> None:
+    """The node runs the commands, as real processes, in an order of its own."""
+    monkeypatch.setattr(runtime_module, "STATE_DIRECTORY", str(tmp_path / "state"))
+    box = _new(api, workdir=str(tmp_path / "work"))
+    late = begins == "after the kill"
+    asked, killed = asyncio.Event(), asyncio.Event()
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    command = ["sh", "-c", "echo begun; exec sleep 60"]
+
+    async def node(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        if argv[-3:] == command:
+            if late:
+                asked.set()
+                await killed.wait()
+            process = await _start(argv)
+            assert process.stdout is not None
+            assert await process.stdout.readline() == (b"" if late else b"begun\n")
+            asked.set()
+            ended.set_result(await process.wait())
+        else:
+            await socket.send_bytes(exit_status(await (await _start(argv)).wait()))
+            if _is_command(argv, "kill -KILL"):
+                killed.set()
+
+    api.on_exec = node
+    await box.start()
+    async with asyncio.timeout(30):
+        task = asyncio.create_task(box.run(command, {}))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await ended == (137 if late else -9)
+    await box.stop()
+
+
+async def test_a_box_that_takes_no_long_command_has_a_command_that_fails(
+    api: FakeApi, box: KubernetesRuntime
+) -> None:
+    """An agent may remove the folder that these are put into; an error would drop its rollout."""
+
+    async def refuse(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        if _is_command(argv, "cat >"):
+            await socket.send_bytes(b"\x02mkdir: File exists\n")
+        await socket.send_bytes(exit_status(1 if _is_command(argv, "cat >") else 0))
+
+    api.on_exec = refuse
+    done = await box.run(["echo", "x" * 200_000], {})
+
+    assert done.exit_code == 126 and "File exists" in done.stderr
+    assert not _is_command(api.commands[-1], "echo")
+
+
+async def test_all_runs_of_a_host_share_the_rate_of_an_api_server(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    reserve = CreationLimiter._reserve
+
+    def note(limiter: CreationLimiter) -> float:
+        waits.append(reserve(limiter))
+        return 0.0
+
+    monkeypatch.setattr(limiters, "LIMITER_DIR", tmp_path / "limiter")
+    monkeypatch.setattr(CreationLimiter, "_reserve", note)
+    for run in ("run-2", "run-3"):
+        monkeypatch.setenv("VF_RUN_ID", run)
+        box = _new(api, creates_per_sec=0.001)
+        await box.start()
+        await box.stop()
+
+    assert waits[0] == 0 and waits[1] > 900
 
 
 def _answers(first: bytes | None, then: bytes | None, before: Callable[[FakeApi], None]) -> Any:

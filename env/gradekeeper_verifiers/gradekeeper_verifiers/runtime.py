@@ -64,6 +64,7 @@ log = logging.getLogger(__name__)
 # The kernel takes 128 KiB for one argument, the API server about 1 MB for the whole URL.
 _MAX_COMMAND: Final = 100_000
 _KILLED: Final = 137
+_NOT_STARTED: Final = 126
 _CUT_OFF_SECONDS: Final = 30
 _KILL_SECONDS: Final = 15.0
 # So long after its end a box may still look alive: the kubelet reports once a second or so.
@@ -71,8 +72,13 @@ _AFTERMATH_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = (0.1, 1.0)
 
 # The exec'd process leads its session: its id is what a cancelled command is killed by.
-_RUN: Final = '{ echo $$ >"$1"; } 2>/dev/null; cd -- "$2" || exit 125; shift 2; exec "$@"'
-_KILL: Final = 'p=$(cat "$1") && kill -KILL "-$p"'
+# Both may begin in either order, as a node starts a command late. Each leaves its note before it
+# looks for the other's, so one of them always sees that the command is not wanted any more.
+_RUN: Final = (
+    '{ echo $$ >"$1"; } 2>/dev/null; [ ! -e "$1.off" ] || exit 137; '
+    'cd -- "$2" || exit 125; shift 2; exec "$@"'
+)
+_KILL: Final = '{ true >"$1.off"; } 2>/dev/null; p=$(cat "$1") && kill -KILL "-$p"'
 # Only regular files: a pipe would never end, a device never stop.
 _READ: Final = (
     '[ -f "$1" ] || { echo "no such regular file" >&2; exit 66; }; '
@@ -128,7 +134,9 @@ class KubernetesRuntime(Runtime):
             self._settings = self._cluster.connection.settings
             self._namespace = self.config.namespace or self._settings.namespace
             async with contextlib.AsyncExitStack() as stack:
-                limiter = creation_limiter(self.config.creates_per_sec, "kubernetes", self._run)
+                # Of the API server, whoever's run it is: that is what the rate is to spare.
+                server = urlsplit(self._settings.url).netloc
+                limiter = creation_limiter(self.config.creates_per_sec, "kubernetes", server)
                 if limiter is not None:
                     await stack.enter_async_context(limiter)
                 await self._wait_until_running(time.monotonic() + self.config.start_timeout)
@@ -249,7 +257,10 @@ class KubernetesRuntime(Runtime):
         if sum(len(part.encode()) + 1 for part in command) > _MAX_COMMAND:
             script = f"{process}.sh"
             lines = f"rm -f -- {shlex.quote(script)}\nexec {shlex.join(command)}\n"
-            await self.write(script, lines.encode())
+            said = await self._put(script, lines.encode())
+            if said is not None:
+                # It runs and cannot hold even that: no room left, or no folder. Its own doing.
+                return ProgramResult(_NOT_STARTED, "", f"the command was not put into {said}")
             command = ["sh", script]
         try:
             done = await self._exec(command, max_output=self.config.max_output)
@@ -323,7 +334,7 @@ class KubernetesRuntime(Runtime):
 
     async def _kill(self, process: str) -> None:
         """Kill a command's process group; a box that cannot even do that is left alone."""
-        with contextlib.suppress(ExecError, TimeoutError):
+        with contextlib.suppress(ExecError, GradekeeperError, TimeoutError):
             async with asyncio.timeout(_KILL_SECONDS):
                 await run_command(
                     self._live(),
@@ -364,7 +375,7 @@ class KubernetesRuntime(Runtime):
                     except ExecError as again:
                         refusal = again
                 # It runs and yet starts nothing: no memory or process ids left. Its own doing.
-                return Completed(126, b"", str(refusal).encode())
+                return Completed(_NOT_STARTED, b"", str(refusal).encode())
             if done.code == _KILLED and not await self._responds():
                 # A box that dies answers like a command that is killed.
                 await self._settle()
@@ -414,12 +425,19 @@ class KubernetesRuntime(Runtime):
 
     async def write(self, path: str, data: bytes) -> None:
         """Write a file and make its directories; what arrived is counted in the box."""
+        said = await self._put(path, data)
+        if said is not None:
+            raise SandboxError(f"box {self._box}: write {said}")
+
+    async def _put(self, path: str, data: bytes) -> str | None:
+        """Write a file; what kept the box from taking it, or None."""
         done = await self._exec(["sh", "-c", _WRITE, "sh", self._path(path)], stdin=data)
-        if done.code or _text(done.stdout).strip() != str(len(data)):
-            raise SandboxError(
-                f"box {self._box}: write {path!r}: {_text(done.stderr).strip()[-500:]}"
-                f" (exit {done.code}, {_text(done.stdout).strip() or 0} of {len(data)} bytes)"
-            )
+        if not done.code and _text(done.stdout).strip() == str(len(data)):
+            return None
+        return (
+            f"{path!r}: {_text(done.stderr).strip()[-500:]}"
+            f" (exit {done.code}, {_text(done.stdout).strip() or 0} of {len(data)} bytes)"
+        )
 
     def _path(self, path: str) -> str:
         return posixpath.join(self._workdir, path)
