@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from verifiers.v1.errors import SandboxError
-from verifiers.v1.runtimes import Runtime, SubprocessConfig, provision_runtime
+from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, provision_runtime
 
 from env.fake_api import FakeApi, exit_status
 from gradekeeper.api.reasons import Reason
@@ -19,7 +19,12 @@ from gradekeeper.client import Untransportable
 from gradekeeper_verifiers import runtime as runtime_module
 from gradekeeper_verifiers.config import KubernetesConfig
 from gradekeeper_verifiers.runtime import KubernetesRuntime
-from gradekeeper_verifiers.snapshot import SnapshotRules, empty_archive, take_snapshot
+from gradekeeper_verifiers.snapshot import (
+    SnapshotRules,
+    empty_archive,
+    read_result,
+    take_snapshot,
+)
 
 RULES = SnapshotRules("src/main", max_files=5, max_bytes=10_000, seconds=30)
 MALFORMED = Untransportable(bytes=0, files=0, reason=Reason.SUBMISSION_MALFORMED)
@@ -161,6 +166,23 @@ async def test_a_box_that_cannot_be_asked(
             with pytest.raises(expected):
                 await take_snapshot(box, RULES)
         await box.stop()
+
+
+@pytest.mark.parametrize(
+    ("says", "claim"),
+    [
+        (
+            f"1 1 {'9' * 5_000}",
+            Untransportable(bytes=2**53, files=1, reason=Reason.SUBMISSION_TOO_LARGE),
+        ),
+        (f"{'9' * 5_000} 1 1", None),
+        ("1 1 many", MALFORMED),
+    ],
+)
+def test_numbers_without_end_are_only_a_wrong_claim(
+    says: str, claim: Untransportable | None
+) -> None:
+    assert read_result(ProgramResult(0, says, ""), RULES) == claim
 
 
 @pytest.mark.parametrize("folder", ["/etc", "../x", "a/../b", "-x", "a//b", "..", "a/"])
