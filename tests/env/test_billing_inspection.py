@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import resource
 import tarfile
 
 import pytest
@@ -75,3 +77,17 @@ def test_of_two_files_with_one_name_the_last_counts_as_in_a_grading() -> None:
 )
 def test_nothing_is_said_of_what_cannot_be_read(archive: bytes) -> None:
     assert inspect(archive, GIVEN) == UNREADABLE
+
+
+def test_deep_folders_take_no_files_of_this_process_away() -> None:
+    deep = f"src/main/java/{'a/' * 500}A.java"
+    archive = archive_tree({deep: (b"", False), TAX: (b"", False)})
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = max(int(name) for name in os.listdir("/proc/self/fd"))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held + 100, most))
+    try:
+        found = inspect(archive, {TAX: b"x"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert found.main_files_changed == (TAX,)

@@ -20,6 +20,9 @@ MAX_FILES: Final = 1_000
 MAX_BYTES: Final = 8 << 20
 """Of all regular files."""
 
+# Deeper files are no sources that anybody writes, and a folder is removed with a file descriptor
+# held for each of its levels: an agent could use up those of the whole process.
+_TOO_DEEP: Final = f"{FOLDER}/{'*/' * 32}**"
 _SOURCES: Final = f"{FOLDER}/main/java/"
 _TESTS: Final = f"{FOLDER}/test/java/"
 
@@ -49,7 +52,7 @@ def inspect(archive: bytes, given: Mapping[str, bytes]) -> Inspection:
         archive: tar.gz of the folder `src`.
         given: The task's repository: path -> content.
     """
-    rules = SubmissionRules([f"{FOLDER}/**"], [], MAX_FILES, MAX_BYTES)
+    rules = SubmissionRules([f"{FOLDER}/**"], [_TOO_DEEP], MAX_FILES, MAX_BYTES)
     with tempfile.TemporaryDirectory(prefix="billing-") as temporary:
         packed, folder = Path(temporary) / "submission", Path(temporary) / "files"
         packed.write_bytes(archive)
