@@ -66,7 +66,7 @@ class KubernetesConfig(NetworkPolicyConfig):
     max_output: int = Field(16 * 1024 * 1024, gt=0)
     """Bytes of each output stream of one command; a command that writes more is killed."""
     creates_per_sec: float | None = 10.0
-    """Pods a second that this host creates at one API server, whatever the run; None or 0: no limit."""
+    """Pods a second that this host creates at one API server, in all runs; None or 0: no limit."""
 
     allow: list[str] = Field(default_factory=list)
     """Destinations while the agent works: `*`, or IP addresses and CIDRs, each maybe with :port.
