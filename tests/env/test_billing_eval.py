@@ -214,8 +214,47 @@ def installed() -> Iterator[Stage]:
         yield Stage(place, stage.Images.load().lane, stage.verdict_key(place.cluster))
 
 
+@dataclass(frozen=True)
+class Validation:
+    """A validation that runs, or has ended."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    @property
+    def printed(self) -> str:
+        return (self.folder / "printed").read_text()
+
+
 @pytest.fixture(scope="module")
-def run(installed: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def validation(installed: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Validation]:
+    folder = tmp_path_factory.mktemp("validate")
+    command = [
+        *(BIN / "vf-validate", SUITE, "--taskset.num-sampled-tasks", "2"),
+        *installed.place.flags("--runtime", image=installed.image, memory=0.5, cpu_request=0.001),
+        *("--taskset.image", installed.image),
+        *installed.grading_flags("--taskset.task.grading"),
+        *("-c", "2", "-o", str(folder / "out"), "--no-rich"),
+    ]
+    with (folder / "printed").open("wb") as printed:
+        process = subprocess.Popen(
+            command,
+            env=installed.environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield Validation(process, folder)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def run(
+    installed: Stage, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Run]:
     folder = tmp_path_factory.mktemp("eval")
     (folder / "secret").write_bytes(SECRET)
     cast = Cast(deque(one for one, _ in AGENTS.values()), window=WINDOW)
@@ -236,7 +275,10 @@ def run(installed: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             )
             try:
                 _let_the_platform_fail(installed.place, cast)
-                evaluation.wait(timeout=max(0.0, deadline - time.monotonic()))
+                # Goes on while the one agent waits for its deadline.
+                validation: Validation = request.getfixturevalue("validation")
+                for process in (evaluation, validation.process):
+                    process.wait(timeout=max(0.0, deadline - time.monotonic()))
             except Exception as error:
                 error.add_note((folder / "printed").read_text()[-5000:])
                 raise
@@ -390,27 +432,11 @@ def test_nothing_is_left(run: Run, installed: Stage) -> None:
     assert not made & {job["metadata"]["name"] for job in jobs}
 
 
-def test_gold_passes_and_the_untouched_does_not(installed: Stage, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            *(BIN / "vf-validate", SUITE, "--taskset.num-sampled-tasks", "2"),
-            *installed.place.flags(
-                "--runtime", image=installed.image, memory=0.5, cpu_request=0.001
-            ),
-            *("--taskset.image", installed.image),
-            *installed.grading_flags("--taskset.task.grading"),
-            *("-c", "2", "-o", str(tmp_path / "out"), "--no-rich"),
-        ],
-        env=installed.environment(tmp_path),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    (file,) = (tmp_path / "out").rglob("summary.json")
+def test_gold_passes_and_the_untouched_does_not(validation: Validation, installed: Stage) -> None:
+    validation.process.wait(timeout=RUN_SECONDS)
+    (file,) = validation.folder.rglob("summary.json")
     summary = json.loads(file.read_text())
     rows = (file.parent / "results.jsonl").read_text()
-    assert summary["valid_rate"] == 1.0, rows + done.stdout[-3000:] + done.stderr[-3000:]
+    assert summary["valid_rate"] == 1.0, rows + validation.printed[-5000:]
     assert len(rows.splitlines()) == 4
     assert installed.place.boxes() == []
