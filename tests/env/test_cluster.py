@@ -105,13 +105,15 @@ async def test_a_missing_image_fails_at_once(place: Place) -> None:
 
 
 HOLD = """
-import asyncio, json, sys
+import asyncio, json, signal, sys
 from gradekeeper_verifiers.config import KubernetesConfig
 from verifiers.v1.runtimes import provision_runtime
 async def main():
     async with provision_runtime(KubernetesConfig(**json.loads(sys.argv[1]))) as box:
         print("ready", flush=True)
         await asyncio.sleep(300)
+# Shells start what runs in the background with interrupts ignored, and that is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 asyncio.run(main())
 """
 
@@ -128,9 +130,12 @@ def test_what_a_process_leaves(place: Place, how: str) -> None:
         env=environment,
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGKILL)
-        process.wait(timeout=30)
+        try:
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGKILL)
+            process.wait(timeout=30)
+        finally:
+            process.kill()
 
     if how == "kill":
         (left,) = place.boxes()
