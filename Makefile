@@ -100,7 +100,7 @@ demo-run: # what is left to do once everything is there
 .PHONY: env-test env-e2e self-check test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs, verifiers, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
-	  lint unit contract chart referee suites env-test cluster-up crd e2e isolation matrix starved
+	  lint unit contract chart referee suites env-test cluster-up crd e2e isolation env-e2e matrix starved
 
 lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
