@@ -127,7 +127,7 @@ def test_nothing_that_a_submission_prints_reaches_the_api(graded: Graded, made: 
         head
         + brace
         + shout
-        + rest.replace('Money.requirePositive(amount, "a refund");', "shout();")
+        + rest.replace('Money.requirePositive(requested, "a refund");', "shout();")
     )
     assert changed.count("shout();") == 1
     tree[SERVICE] = (changed.encode(), False)
