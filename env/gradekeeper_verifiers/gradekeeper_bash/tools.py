@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,8 +53,67 @@ class Edit:
     new: str
 
 
+def tool_calls(message: Mapping[str, Any]) -> list[Any]:
+    """The tool calls of a message, of whatever shape they are."""
+    calls = message.get("tool_calls") or []
+    return calls if isinstance(calls, list) else [calls]
+
+
+def read_call(call: object) -> Bash | Edit:
+    """Read a tool call of the model as the API hands it over.
+
+    Raises:
+        ValueError: It is no call of a function, there is no such tool, or the arguments are not
+            its; the model is told so.
+    """
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        raise ValueError("this is no call of a function")
+    name, arguments = function.get("name"), function.get("arguments")
+    if not isinstance(name, str):
+        raise ValueError("the name of the function is no text")
+    if not isinstance(arguments, str | None):
+        raise ValueError(f"the arguments of {name} are not text that holds JSON")
+    return parse_call(name, arguments or "")
+
+
+def is_malformed(call: object) -> bool:
+    """Whether `read_call` refuses it, so that a strict provider may as well."""
+    try:
+        read_call(call)
+    except ValueError:
+        return True
+    return False
+
+
+def sent_back(call: Any, number: int) -> dict[str, Any]:
+    """The call as it stands in the next request: its own self, if it has the API's shape.
+
+    Otherwise a call of the API's shape that says the same as nearly as can be, as a request of
+    another shape reaches no model. `number` makes an id where there is none; any unique one does.
+    """
+    given = call if isinstance(call, dict) else {}
+    kind, said = ("custom", "input") if given.get("type") == "custom" else ("function", "arguments")
+    part = given.get(kind)
+    part = part if isinstance(part, dict) else {}
+    shaped = isinstance(part.get("name"), str) and isinstance(part.get(said), str)
+    if shaped and isinstance(given.get("id"), str) and given.get("type") in (None, kind):
+        return given
+    arguments = part.get(said)
+    return {
+        "id": given["id"] if isinstance(given.get("id"), str) else f"call-without-id-{number}",
+        "type": kind,
+        kind: {
+            "name": part["name"] if isinstance(part.get("name"), str) else "unknown",
+            said: arguments if isinstance(arguments, str) else json.dumps(arguments or {}),
+        },
+    }
+
+
 def parse_call(name: str, arguments: str) -> Bash | Edit:
     """Read a tool call of the model.
+
+    Fields that the tool does not know are left out, if they are as plain as its own.
 
     Raises:
         ValueError: There is no such tool, or the arguments are not its; the model is told so.
@@ -76,6 +136,10 @@ def parse_call(name: str, arguments: str) -> Bash | Edit:
             raise ValueError(f"{name} needs the text {field!r}")
         if "\0" in given[field] or not _encodable(given[field]):
             raise ValueError(f"{name}: {field!r} holds characters that no file or command can")
+    for field, value in given.items():
+        # Nested by the hundred, or 1e999: JSON here, but not to every server that reads it later.
+        if not _encodable(field) or not _plain(value):
+            raise ValueError(f"{name} has no such field: {field!r}")
     return kind(*(given[field] for field in wanted))
 
 
@@ -100,6 +164,12 @@ def shorten(text: str, most: int) -> str:
     head = most // 2
     tail = most - head
     return f"{text[:head]}\n[{len(text) - most} characters left out]\n{text[len(text) - tail :]}"
+
+
+def _plain(value: object) -> bool:
+    if isinstance(value, int | float):
+        return abs(value) < 2**63  # not so if it is no number
+    return value is None or (isinstance(value, str) and "\0" not in value and _encodable(value))
 
 
 def _encodable(text: str) -> bool:
