@@ -23,7 +23,7 @@ from env.test_link import free_port
 from gradekeeper_verifiers import link, relay
 from gradekeeper_verifiers import runtime as runtime_module
 from gradekeeper_verifiers.config import KubernetesConfig
-from gradekeeper_verifiers.errors import BoxEndedError
+from gradekeeper_verifiers.errors import BoxEndedError, BoxUnreachableError
 from gradekeeper_verifiers.runtime import KubernetesRuntime
 
 ASK = (
@@ -232,7 +232,7 @@ def _run_out_of_memory(api: FakeApi) -> None:
     ("happens", "expected"),
     [
         pytest.param(_kill, "exit code 137", id="killed in the box"),
-        pytest.param(_cut, SandboxError, id="the connection"),
+        pytest.param(_cut, BoxUnreachableError, id="the connection"),
         pytest.param(_delete, SandboxError, id="the box deleted"),
         pytest.param(_run_out_of_memory, BoxEndedError, id="the box out of memory"),
     ],

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from verifiers.v1.errors import SandboxError
+from verifiers.v1.errors import SandboxError, stop_condition
 from verifiers.v1.runtimes import limiters
 from verifiers.v1.runtimes.limiters import CreationLimiter
 
 from env.fake_api import FakeApi, exit_status, refusal
 from gradekeeper_verifiers import runtime as runtime_module
 from gradekeeper_verifiers.config import KubernetesConfig
-from gradekeeper_verifiers.errors import BoxEndedError
+from gradekeeper_verifiers.errors import BoxEndedError, BoxUnreachableError
 from gradekeeper_verifiers.runtime import KubernetesRuntime
 from gradekeeper_verifiers.sweep import sweep
 
@@ -234,8 +234,13 @@ def _deleted(api: FakeApi) -> None:
         pytest.param(exit_status(137), None, _nothing, 137, id="killed, nothing else starts"),
         pytest.param(None, None, _out_of_memory, BoxEndedError, id="cut: out of memory"),
         pytest.param(None, None, _deleted, SandboxError, id="cut: deleted"),
-        pytest.param(None, exit_status(0), _nothing, SandboxError, id="cut: the connection"),
-        pytest.param(refusal("dial tcp"), None, _nothing, SandboxError, id="node not reached"),
+        pytest.param(None, exit_status(0), _nothing, BoxUnreachableError, id="cut: the connection"),
+        pytest.param(
+            refusal("dial tcp"), None, _nothing, BoxUnreachableError, id="node not reached"
+        ),
+        pytest.param(
+            refusal(NOT_STARTED), refusal("dial"), _nothing, 126, id="no other command either"
+        ),
         pytest.param(
             refusal(NOT_STARTED), refusal(NOT_STARTED), _nothing, 126, id="no processes left"
         ),
@@ -264,7 +269,58 @@ async def test_who_is_to_blame(
         assert type(raised.value) is expected
 
 
-async def test_a_record_that_lags_is_waited_for(api: FakeApi, box: KubernetesRuntime) -> None:
+def test_retry_rules_for_the_platforms_errors_cover_lost_commands() -> None:
+    error = BoxUnreachableError("m")
+
+    assert stop_condition(error) == "sandbox_error"
+    assert type(error).__name__ == "SandboxError"
+
+
+async def test_a_second_try_that_is_lost_is_not_the_agents_doing(
+    api: FakeApi, box: KubernetesRuntime
+) -> None:
+    frames = [refusal(NOT_STARTED), refusal("dial tcp")]
+
+    async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        await socket.send_bytes(frames.pop(0) if argv[-1] == "agent" else exit_status(0))
+
+    api.on_exec = answer
+    with pytest.raises(BoxUnreachableError, match="dial tcp"):
+        await box.run(["agent"], {})
+
+
+async def test_a_box_that_hangs_does_not_hold_up_the_judge(
+    api: FakeApi, box: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_module, "_RESPONSE_SECONDS", 0.1)
+
+    async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        if argv[-1] == "agent":
+            await socket.send_bytes(exit_status(137))
+        else:
+            await socket.receive()  # until the client closes
+
+    api.on_exec = answer
+    async with asyncio.timeout(30):
+        assert (await box.run(["agent"], {})).exit_code == 137
+
+
+async def test_a_box_whose_node_fell_silent_is_not_alive(
+    api: FakeApi, box: KubernetesRuntime
+) -> None:
+    ready = {"type": "Ready", "status": "True"}
+    pod = api.pods[box.info.id]
+    pod["status"] = {**pod["status"], "conditions": [ready]}
+    assert await box.alive()
+
+    pod["status"] = {**pod["status"], "conditions": [{**ready, "status": "False"}]}
+    assert not await box.alive()
+
+
+async def test_a_record_that_lags_is_waited_for(
+    api: FakeApi, box: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_module, "_AFTERMATH_SECONDS", 10.0)
     asked = 0
 
     async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
@@ -292,7 +348,7 @@ async def test_an_exec_that_was_never_accepted_is_tried_again(
 
     api.refuse_exec = [401]
     assert (await box.run(["agent"], {})).exit_code == 0
-    api.refuse_exec = [429, 429]
+    api.refuse_exec = [429, 503]
     assert (await box.run(["agent"], {})).exit_code == 0
     api.refuse_exec = [403]
     with pytest.raises(SandboxError, match="HTTP 403"):

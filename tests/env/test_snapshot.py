@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import tarfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, provision_runtime
 
-from env.fake_api import FakeApi, exit_status
+from env.fake_api import FakeApi, exit_status, refusal
 from gradekeeper.api.reasons import Reason
 from gradekeeper.client import Untransportable
 from gradekeeper_verifiers import runtime as runtime_module
+from gradekeeper_verifiers import snapshot as snapshot_module
 from gradekeeper_verifiers.config import KubernetesConfig
 from gradekeeper_verifiers.runtime import KubernetesRuntime
 from gradekeeper_verifiers.snapshot import (
@@ -166,6 +170,222 @@ async def test_a_box_that_cannot_be_asked(
             with pytest.raises(expected):
                 await take_snapshot(box, RULES)
         await box.stop()
+
+
+@dataclass
+class Node:
+    """Runs a box's commands as real processes, and spoils some as `spoil` says.
+
+    Attributes:
+        spoil: Called with the number of each command that packs (0 for all others, such as those
+            that look whether the box is there); True: it has answered, nothing is run.
+    """
+
+    spoil: Callable[[int, FakeApi, web.WebSocketResponse], Awaitable[bool]]
+    packs: int = 0
+
+    async def __call__(self, api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        packs = any("tar -cf" in part for part in argv)
+        self.packs += packs
+        if await self.spoil(self.packs if packs else 0, api, socket):
+            return
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        for channel, data in zip((b"\x01", b"\x02"), await process.communicate(), strict=True):
+            await socket.send_bytes(channel + data)
+        assert process.returncode is not None
+        await socket.send_bytes(exit_status(process.returncode))
+
+
+@pytest.fixture
+async def far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[FakeApi, Runtime]]:
+    """A box behind an API server, one file in its folder; quick to give up."""
+    monkeypatch.setattr(runtime_module, "_AFTERMATH_SECONDS", 0.05)
+    monkeypatch.setattr(runtime_module, "_POLL_SECONDS", (0.01, 0.02))
+    monkeypatch.setattr(runtime_module, "STATE_DIRECTORY", str(tmp_path / "state"))
+    monkeypatch.setattr(snapshot_module, "_PAUSE_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(snapshot_module, "_ANSWER_SECONDS", 0.5)
+    folder = tmp_path / "work" / "src" / "main"
+    folder.mkdir(parents=True)
+    (folder / "A.java").write_bytes(b"class A {}")
+    async with FakeApi(tmp_path / "kubeconfig") as api:
+        settings = {
+            "kubeconfig": str(api.kubeconfig),
+            "creates_per_sec": None,
+            "workdir": str(tmp_path / "work"),
+        }
+        box = KubernetesRuntime(KubernetesConfig(**settings), "r-1")
+        await box.start()
+        yield api, box
+        api.on_exec = None
+        await box.stop()
+
+
+async def _unavailable(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    if pack == 1:
+        await socket.send_bytes(refusal("error dialing backend: dial tcp: i/o timeout"))
+    return pack == 1
+
+
+async def _cut(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    if pack == 1:
+        await socket.send_bytes(b"\x011 1")
+    return pack == 1  # and closed without a status
+
+
+async def _cut_twice(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    return pack in (1, 2)
+
+
+async def _success_after_half(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    if pack == 1:
+        await socket.send_bytes(b"\x011 10\n")
+        await socket.send_bytes(exit_status(0))
+    return pack == 1
+
+
+async def _slow(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    if pack == 1:
+        await socket.receive()  # until the client gives up
+    return pack == 1
+
+
+@pytest.mark.parametrize("spoil", [_unavailable, _cut, _cut_twice, _success_after_half, _slow])
+async def test_what_the_platform_spoils_is_done_again(
+    far: tuple[FakeApi, Runtime], spoil: Any
+) -> None:
+    """Otherwise the operator would sign that the agent had made nothing of use."""
+    api, box = far
+    api.on_exec = Node(spoil)
+    rules = SnapshotRules("src/main", max_files=5, max_bytes=10_000, seconds=2)
+
+    assert _names(await take_snapshot(box, rules)) == ["./src/main/A.java"]
+
+
+@pytest.mark.parametrize("refused", [[503], [429] * 5, [500, 502]])
+async def test_an_api_server_that_refuses_for_a_while_is_asked_again(
+    far: tuple[FakeApi, Runtime], refused: list[int]
+) -> None:
+    api, box = far
+
+    async def nothing(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+        return False
+
+    api.on_exec = Node(nothing)
+    api.refuse_exec = refused
+
+    assert _names(await take_snapshot(box, RULES)) == ["./src/main/A.java"]
+
+
+async def test_a_short_read_is_done_again(far: tuple[FakeApi, Runtime]) -> None:
+    api, box = far
+    read = 0
+
+    async def spoil(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+        nonlocal read
+        if not pack and "head -c" in " ".join(api.commands[-1]):
+            read += 1
+            if read == 1:
+                await socket.send_bytes(b"\x01abc")
+                await socket.send_bytes(b"\x02400")
+                await socket.send_bytes(exit_status(0))
+                return True
+        return False
+
+    api.on_exec = Node(spoil)
+
+    assert _names(await take_snapshot(box, RULES)) == ["./src/main/A.java"]
+    assert read == 2
+
+
+async def test_a_box_that_stays_out_of_reach_is_nobodys_submission(
+    far: tuple[FakeApi, Runtime],
+) -> None:
+    api, box = far
+
+    async def cut(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+        return True
+
+    node = api.on_exec = Node(cut)
+    with pytest.raises(SandboxError, match="out of reach"):
+        await take_snapshot(box, RULES)
+    assert node.packs == 3
+
+
+async def test_each_try_removes_what_the_one_before_left(far: tuple[FakeApi, Runtime]) -> None:
+    """The storage of a box is limited, and one that is over it ends."""
+    api, box = far
+    archives: list[Path] = []
+
+    async def spoil(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+        if pack:
+            archives.append(Path(api.commands[-1][-2]))
+        if pack == 1:
+            archives[0].write_bytes(b"half")
+        return pack == 1
+
+    api.on_exec = Node(spoil)
+
+    assert _names(await take_snapshot(box, RULES)) == ["./src/main/A.java"]
+    assert [archive.exists() for archive in archives] == [False, True]
+    archives[1].unlink()
+
+
+async def _hangs(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    await socket.receive()
+    return True
+
+
+async def _killed(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    await socket.send_bytes(exit_status(137))
+    return True
+
+
+async def _no_processes(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    await socket.send_bytes(refusal("error executing command in container: no processes left"))
+    return True
+
+
+async def _says_nothing(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    await socket.send_bytes(exit_status(0))
+    return True
+
+
+@pytest.mark.parametrize("spoil", [_hangs, _killed, _no_processes, _says_nothing])
+async def test_no_agent_has_its_rollout_dropped_by_a_box_that_does_nothing(
+    far: tuple[FakeApi, Runtime], monkeypatch: pytest.MonkeyPatch, spoil: Any
+) -> None:
+    """It may stop, kill or replace whatever begins in its box, this package's own commands too."""
+    api, box = far
+    monkeypatch.setattr(runtime_module, "_KILL_SECONDS", 0.1)
+    monkeypatch.setattr(snapshot_module, "_ANSWER_SECONDS", 0.1)
+    api.on_exec = Node(spoil)
+    rules = SnapshotRules("src/main", max_files=5, max_bytes=10_000, seconds=0.2)
+
+    assert await take_snapshot(box, rules) == MALFORMED
+
+
+async def test_a_box_that_hangs_as_its_node_fell_silent_is_nobodys_submission(
+    far: tuple[FakeApi, Runtime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, box = far
+    monkeypatch.setattr(runtime_module, "_KILL_SECONDS", 0.1)
+    monkeypatch.setattr(snapshot_module, "_ANSWER_SECONDS", 0.1)
+    for pod in api.pods.values():
+        silent = {"type": "Ready", "status": "False"}
+        pod["status"] = {**pod["status"], "conditions": [silent]}
+    api.on_exec = Node(_hangs)
+    rules = SnapshotRules("src/main", max_files=5, max_bytes=10_000, seconds=0.2)
+
+    with pytest.raises(SandboxError, match="out of reach"):
+        await take_snapshot(box, rules)
 
 
 @pytest.mark.parametrize(

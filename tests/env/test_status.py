@@ -91,7 +91,26 @@ DELETED["metadata"] = {**DELETED["metadata"], "deletionTimestamp": "2026-01-01T0
             Lost("ContainerStatusUnknown", "exit code 137"),
             id="the kubelet lost it",
         ),
+        pytest.param(
+            _pod({"terminated": {"reason": "Unknown", "exitCode": 255}}, phase="Failed"),
+            Lost("Unknown", "exit code 255"),
+            id="the node crashed",
+        ),
+        pytest.param(
+            _pod({"terminated": {"exitCode": 255}}, phase="Failed"),
+            Lost("Unknown", "exit code 255"),
+            id="ended without a reason",
+        ),
         pytest.param(_pod(phase="Failed"), Lost("Unknown", "exit code None"), id="no record"),
+        pytest.param(
+            _pod(
+                {"running": {}},
+                phase="Running",
+                conditions=[{"type": "Ready", "status": "False"}],
+            ),
+            Running(reported=False),
+            id="its node fell silent",
+        ),
         pytest.param(
             _pod({"running": {}}, phase="Unknown"),
             Lost("NodeLost", "the node no longer reports"),

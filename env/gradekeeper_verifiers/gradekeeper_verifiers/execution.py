@@ -161,7 +161,7 @@ async def open_command(
             if error.status == 401 and attempt == 1:
                 # A plain request renews credentials that have run out, for websockets too.
                 await cluster.read_pod(namespace, pod)
-            elif error.status != 429 or attempt == _OPEN_ATTEMPTS:
+            elif error.status not in (429, 503) or attempt == _OPEN_ATTEMPTS:
                 raise ExecLostError(
                     f"The API server refused the command with HTTP {error.status}: {error.message}"
                 ) from error

@@ -32,7 +32,7 @@ from gradekeeper.client import (
 )
 from gradekeeper_verifiers.cluster import Cluster, pods_path, policies_path
 from gradekeeper_verifiers.config import KubernetesConfig, KubernetesRuntimeInfo
-from gradekeeper_verifiers.errors import BoxEndedError
+from gradekeeper_verifiers.errors import BoxEndedError, BoxUnreachableError
 from gradekeeper_verifiers.execution import (
     Completed,
     ExecError,
@@ -69,6 +69,7 @@ _CUT_OFF_SECONDS: Final = 30
 _KILL_SECONDS: Final = 15.0
 # So long after its end a box may still look alive: the kubelet reports once a second or so.
 _AFTERMATH_SECONDS: Final = 15.0
+_RESPONSE_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = (0.1, 1.0)
 
 # The exec'd process leads its session: its id is what a cancelled command is killed by.
@@ -93,8 +94,9 @@ _BACKGROUND: Final = 'log=$1; shift; nohup "$@" >"$log" 2>&1 </dev/null &'
 class KubernetesRuntime(Runtime):
     """A box: a Pod whose only container idles while commands are run in it by exec.
 
-    Every call raises SandboxError for what the platform did, and its kind `BoxEndedError` for what
-    ended the box from inside; the API server tells them apart, never the box.
+    Every call raises SandboxError for what the platform did, its kind `BoxUnreachableError` for a
+    command that was lost on its way, and its kind `BoxEndedError` for what ended the box from
+    inside; the API server tells them apart, never the box.
     """
 
     # What one rollout was told of this host: views that share a box share all else.
@@ -231,7 +233,8 @@ class KubernetesRuntime(Runtime):
         """Whether the API server says that the box runs; what is broken inside does not count."""
         try:
             async with _typed(f"box {self._box}"):
-                return isinstance(await self._state(), Running)
+                state = await self._state()
+                return isinstance(state, Running) and state.reported
         except SandboxError:
             return False
 
@@ -360,33 +363,39 @@ class KubernetesRuntime(Runtime):
 
     async def _judge(self, run: Callable[[], Awaitable[Completed]]) -> Completed:
         """Run a command; what has no exit status, or may not have earned it, is asked about."""
-        async with _typed(f"box {self._box}"):
+        async with _typed(f"box {self._box}", BoxUnreachableError):
             try:
-                done = await run()
+                done = await self._try(run)
             except ExecLostError as error:
                 await self._settle()
-                raise SandboxError(f"box {self._box}: {error}") from error
-            except ExecRefusedError as error:
-                # Nothing was started, so it may be tried again, if anything can be started at all.
-                refusal: ExecError = error
-                if await self._settle():
-                    try:
-                        return await run()
-                    except ExecError as again:
-                        refusal = again
-                # It runs and yet starts nothing: no memory or process ids left. Its own doing.
-                return Completed(_NOT_STARTED, b"", str(refusal).encode())
+                raise BoxUnreachableError(f"box {self._box}: {error}") from error
             if done.code == _KILLED and not await self._responds():
                 # A box that dies answers like a command that is killed.
                 await self._settle()
             return done
 
+    async def _try(self, run: Callable[[], Awaitable[Completed]]) -> Completed:
+        """Run a command, a second time if the node could not start it; exit code 126: nor then."""
+        try:
+            return await run()
+        except ExecRefusedError as error:
+            refusal = error
+        # Nothing was started, so it may be tried again, if anything can be started at all.
+        if await self._settle():
+            try:
+                return await run()
+            except ExecRefusedError as error:
+                refusal = error
+        # It runs and yet starts nothing: no memory or process ids left. Its own doing.
+        return Completed(_NOT_STARTED, b"", str(refusal).encode())
+
     async def _responds(self) -> bool:
         try:
-            probe = await run_command(
-                self._live(), self._namespace, self._box, ["sh", "-c", ":"], max_output=4096
-            )
-        except ExecError:
+            async with asyncio.timeout(_RESPONSE_SECONDS):
+                probe = await run_command(
+                    self._live(), self._namespace, self._box, ["sh", "-c", ":"], max_output=4096
+                )
+        except (ExecError, TimeoutError):
             return False
         return probe.code == 0
 
@@ -521,12 +530,12 @@ class KubernetesRuntime(Runtime):
 
 
 @contextlib.asynccontextmanager
-async def _typed(what: str) -> AsyncIterator[None]:
+async def _typed(what: str, kind: type[SandboxError] = SandboxError) -> AsyncIterator[None]:
     """Turn errors of the client into SandboxErrors: the platform's, not the task's."""
     try:
         yield
     except GradekeeperError as error:
-        raise SandboxError(f"{what}: {error}") from error
+        raise kind(f"{what}: {error}") from error
 
 
 def _text(data: bytes) -> str:

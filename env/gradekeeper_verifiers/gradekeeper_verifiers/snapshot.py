@@ -1,7 +1,9 @@
 """Take what an agent made out of its box, whatever it did to the box.
 
 Nothing that an agent can do is an error: what cannot be sent becomes a claim, which the operator
-signs as `Rejected`. Only a box that the platform took away raises.
+signs as `Rejected`. Only a box that the platform took away, or keeps out of reach, raises. Packing
+can be repeated, so no claim rests on one try: what the platform does passes, and what an agent did
+is there again.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ from verifiers.v1.runtimes import ProgramResult, Runtime
 
 from gradekeeper.api.reasons import Reason
 from gradekeeper.client import MAX_ARCHIVE_BYTES, Untransportable
-from gradekeeper_verifiers.errors import BoxEndedError
+from gradekeeper_verifiers.errors import BoxEndedError, BoxUnreachableError
 
 # $1 folder, $2 files and $3 bytes at most, $4 archive to write, $5 bytes of the tar at most. All is
-# counted with an end: a file may be endless, or grow while it is read.
+# counted with an end: a file may be endless, or grow while it is read. What an earlier try left
+# goes first, as it counts towards the box's storage.
 _PACK: Final = """
+rm -f "${4%.*}".*
 [ -d "$1" ] && [ ! -L "$1" ] || exit 10
 n=$(find "./$1" -type f | head -n $(($2 + 1)) | wc -l)
 b=0
@@ -39,6 +43,14 @@ _MISSING: Final = 10
 _OVER: Final = 11
 _BLOCK: Final = 512
 _DIGITS: Final = 20
+# Tries in a box that is there, and tries that do not reach it.
+_TRIES: Final = 2
+_REACHES: Final = 3
+# Before each further try that did not reach the box.
+_PAUSE_SECONDS: Final = (2.0, 15.0)
+# A box that takes longer to run `true` is asked again, so often.
+_ANSWER_SECONDS: Final = 20.0
+_ASKS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +62,7 @@ class SnapshotRules:
             to the suite's rules, which skip them.
         max_files: Regular files.
         max_bytes: Bytes of all regular files.
-        seconds: Time to pack, after which the submission counts as malformed.
+        seconds: Time of one try to pack.
     """
 
     folder: str
@@ -76,9 +88,42 @@ async def take_snapshot(runtime: Runtime, rules: SnapshotRules) -> bytes | Untra
         A tar.gz to submit (empty if the folder is missing), or the claim to submit instead.
 
     Raises:
-        SandboxError: The platform took the box away.
+        SandboxError: The platform took the box away, or cannot reach it.
     """
-    archive = f"/tmp/.gradekeeper-{secrets.token_hex(8)}"  # noqa: S108 - in the box
+    name = secrets.token_hex(8)
+    failed = missed = 0
+    while True:
+        archive = f"/tmp/.gradekeeper-{name}.{failed + missed}"  # noqa: S108 - in the box
+        try:
+            taken = await _try(runtime, rules, archive)
+            if taken is not None:
+                return taken
+            await _ask(runtime)
+        except BoxEndedError:
+            return _malformed()
+        except BoxUnreachableError as error:
+            missed += 1
+            if missed == _REACHES:
+                raise SandboxError(f"the submission was out of reach: {error}") from error
+            await asyncio.sleep(_PAUSE_SECONDS[missed - 1])
+        except SandboxError as error:
+            what = "the box was lost while its submission was taken"
+            raise SandboxError(f"{what}: {error}") from error
+        else:
+            failed += 1
+            if failed == _TRIES:
+                return _malformed()
+
+
+async def _try(
+    runtime: Runtime, rules: SnapshotRules, archive: str
+) -> bytes | Untransportable | None:
+    """Pack and fetch once; None: the box handed out nothing that could be used, whyever.
+
+    Raises:
+        BoxEndedError: What runs in the box ended it.
+        BoxUnreachableError: A command was lost on its way.
+    """
     # Each file has a header, and may be padded; folders are no files and yet have one.
     most = rules.max_bytes + 2 * _BLOCK * rules.max_files + 4096 * _BLOCK
     numbers = (str(rules.max_files), str(rules.max_bytes))
@@ -87,30 +132,36 @@ async def take_snapshot(runtime: Runtime, rules: SnapshotRules) -> bytes | Untra
         async with asyncio.timeout(rules.seconds):
             packed = await runtime.run(argv, {})
             claim = read_result(packed, rules)
+            if claim == _malformed():
+                return None
             if claim is not None or packed.exit_code == _MISSING:
                 return claim or empty_archive()
             data: bytes = await runtime.read(archive, max_bytes=MAX_ARCHIVE_BYTES)
             return data
-    except BoxEndedError:
-        return _malformed()
-    except (TimeoutError, SandboxError) as error:
-        # A box that was not taken away and yet does not hand out what it holds: the agent's doing.
-        if await _is_agents(runtime):
-            return _malformed()
-        raise SandboxError(f"the box was lost while its submission was taken: {error}") from error
+    except (BoxEndedError, BoxUnreachableError):
+        raise
+    except (TimeoutError, SandboxError):
+        return None
 
 
-async def _is_agents(runtime: Runtime) -> bool:
-    """Whether a box is still there, or is gone by its own doing."""
-    if await runtime.alive():
-        return True
-    try:
-        await runtime.run(["true"], {})
-    except BoxEndedError:
-        return True
-    except SandboxError:
-        return False
-    return True
+async def _ask(runtime: Runtime) -> None:
+    """Return if what the box did not hand out is the box's own doing.
+
+    A slow node is given time to answer. A box that stays silent on a node that reports is an
+    agent's, which may stop every process that begins; who runs in the box is all who can.
+
+    Raises:
+        SandboxError: It is not; the class says what is.
+    """
+    for _ in range(_ASKS):
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await runtime.run(["true"], {})
+        except TimeoutError:
+            continue
+        return
+    if not await runtime.alive():
+        raise BoxUnreachableError("the box does not answer, and nothing says that it runs")
 
 
 def read_result(packed: ProgramResult, rules: SnapshotRules) -> Untransportable | None:

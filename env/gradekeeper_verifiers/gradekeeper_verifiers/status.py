@@ -34,11 +34,19 @@ _NOT_THERE: Final = (
 # These the Pod brought upon itself; other reasons of the kubelet are the node's.
 _OWN_DOING: Final = frozenset({"Evicted", "DeadlineExceeded"})
 _NEVER_STARTED: Final = frozenset({"ContainerCannotRun", "StartError"})
+# Nobody saw the container end: its node crashed or restarted meanwhile.
+_UNSEEN: Final = frozenset({"", "ContainerStatusUnknown", "Unknown"})
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Commands can be run in it."""
+    """Commands can be run in it.
+
+    Attributes:
+        reported: Whether its node still says so; False: that was its last word.
+    """
+
+    reported: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,13 @@ def read_box(pod: Manifest | None, uid: str | None = None) -> BoxState:
     if status.get("phase") == "Unknown":
         return Lost("NodeLost", "the node no longer reports")
     if "running" in state:
-        return Running()
+        # Boxes have no probe that could fail: this is only set when the node falls silent.
+        return Running(
+            reported=not any(
+                condition.get("type") == "Ready" and condition.get("status") != "True"
+                for condition in status.get("conditions") or []
+            )
+        )
     return _read_wait(status, state.get("waiting") or {})
 
 
@@ -119,7 +133,7 @@ def _read_end(status: Manifest, terminated: Manifest) -> BoxState:
     message = str(terminated.get("message") or f"exit code {terminated.get('exitCode')}")
     if reason in _NEVER_STARTED:
         return Hopeless(reason, message)
-    if not reason or reason == "ContainerStatusUnknown":
+    if reason in _UNSEEN:
         return Lost(reason or "Unknown", message)
     return Ended(reason, message)
 
