@@ -10,8 +10,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
+from renderers.gemma4 import Gemma4Renderer
 from verifiers.v1.dialects.chat import parse_message
 from verifiers.v1.errors import SandboxError
 from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, provision_runtime
@@ -244,6 +246,34 @@ async def test_an_agent_whose_malformed_call_the_provider_refuses_is_finished(
     assert trace.stopped == (["malformed_call"] if ends else [])
     # Only what would end the rollout is asked again, to see whether it passes.
     assert len(requests) == (4 if ends else 2)
+
+
+class _Tokenizer:
+    """What a renderer asks before it reads a call: every text is one token."""
+
+    chat_template = ""
+
+    def __getattr__(self, name: str) -> int:
+        return 1
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        return 5
+
+    def encode(self, text: str, **_: object) -> list[int]:
+        return [1]
+
+
+@pytest.mark.parametrize("arguments", ["{", "[1]"])
+def test_a_renderer_that_cannot_read_a_call_is_told_from_an_outage(arguments: str) -> None:
+    call = {"id": "a", "function": {"name": "bash", "arguments": arguments}}
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}]
+    renderer = Gemma4Renderer(_Tokenizer())
+    failed = error_of(lambda: renderer.render(messages, add_generation_prompt=True))
+    trace = trace_of(turns=1)
+    trace.calls.append(ModelCall(error=failed))
+
+    assert "must be a JSON object" in failed.message
+    assert harness._ending(httpx.Response(502, text="x"), messages, trace) == "malformed_call"
 
 
 @pytest.mark.usefixtures("no_pause")
