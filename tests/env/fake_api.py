@@ -50,6 +50,9 @@ class FakeApi:
     started: Manifest = field(default_factory=lambda: dict(RUNNING))
     refuse: list[tuple[int, Manifest]] = field(default_factory=list)
     refuse_exec: list[int] = field(default_factory=list)
+    # An exec whose path and query are longer is answered with this status.
+    longest_url: int = 1 << 20
+    too_long: int = 414
     on_exec: Handler | None = None
     created: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -133,6 +136,8 @@ class FakeApi:
             return web.Response(status=self.refuse_exec.pop(0))
         if request.match_info["name"] not in self.pods:
             return web.Response(status=404)
+        if len(request.raw_path) > self.longest_url:
+            return web.Response(status=self.too_long)
         argv = request.query.getall("command")
         self.commands.append(argv)
         socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io",))

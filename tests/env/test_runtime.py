@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from aiohttp import web
@@ -17,6 +20,8 @@ from env.fake_api import FakeApi, exit_status, refusal
 from gradekeeper_verifiers import runtime as runtime_module
 from gradekeeper_verifiers.config import KubernetesConfig
 from gradekeeper_verifiers.errors import BoxEndedError, BoxUnreachableError
+from gradekeeper_verifiers.execution import Completed
+from gradekeeper_verifiers.frames import STDIN_END
 from gradekeeper_verifiers.runtime import KubernetesRuntime
 from gradekeeper_verifiers.sweep import sweep
 
@@ -174,7 +179,7 @@ async def test_a_box_that_takes_no_long_command_has_a_command_that_fails(
     done = await box.run(["echo", "x" * 200_000], {})
 
     assert done.exit_code == 126 and "File exists" in done.stderr
-    assert not _is_command(api.commands[-1], "echo")
+    assert not any(_is_command(argv, "x" * 100) for argv in api.commands)
 
 
 async def test_all_runs_of_a_host_share_the_rate_of_an_api_server(
@@ -369,6 +374,168 @@ async def test_short_reads_and_writes_are_errors(api: FakeApi, box: KubernetesRu
         await box.write("file", b"abc")
     with pytest.raises(SandboxError, match="3 bytes"):
         await box.read("file")
+
+
+Use = Callable[[KubernetesRuntime], Awaitable[Any]]
+
+
+@pytest.mark.parametrize(
+    ("use", "most"),
+    [
+        pytest.param(lambda box: box.write("file", b"abc"), 1 << 16, id="write"),
+        pytest.param(lambda box: box.read("file", max_bytes=1 << 20), 2 << 20, id="read"),
+        pytest.param(lambda box: box.read("file"), 4 << 20, id="read without a limit"),
+        pytest.param(lambda box: box.run_background(["x"], {}, "log"), 1 << 16, id="background"),
+        pytest.param(lambda box: box.prepare_execution([]), 1 << 16, id="probe"),
+    ],
+)
+async def test_no_box_fills_the_hosts_memory(
+    api: FakeApi, box: KubernetesRuntime, monkeypatch: pytest.MonkeyPatch, use: Use, most: int
+) -> None:
+    """An agent may put anything in the place of `cat`, or of `sh`."""
+    monkeypatch.setattr(runtime_module, "_MAX_FILE", 3 << 20)
+    sent = 0
+
+    async def flood(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        nonlocal sent
+        if _is_command(argv, "kill -KILL"):
+            return await socket.send_bytes(exit_status(0))
+        with contextlib.suppress(ConnectionError):
+            while sent < 64 << 20 and not socket.closed:
+                await socket.send_bytes(b"\x01" + b"x" * (1 << 14))
+                sent += 1 << 14
+                await asyncio.sleep(0)
+        await socket.send_bytes(exit_status(0))
+
+    kept: list[int] = []
+    run_command = runtime_module.run_command
+
+    async def weigh(*arguments: Any, **settings: Any) -> Completed:
+        done = await run_command(*arguments, **settings)
+        kept.append(len(done.stdout))
+        return done
+
+    monkeypatch.setattr(runtime_module, "run_command", weigh)
+    api.on_exec = flood
+    with pytest.raises(SandboxError) as raised:
+        await use(box)
+
+    assert kept and max(kept) <= most
+    assert len(str(raised.value)) < 1000
+    assert _is_command(api.commands[-1], "kill -KILL")
+
+
+def _execute(stdin: bytes | None = None) -> Any:
+    """Run commands as real processes; `stdin` is what of the host's data arrives, None: all."""
+
+    async def node(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        given = bytearray()
+        while _is_command(argv, "trap"):
+            frame = (await socket.receive()).data
+            if frame == STDIN_END:
+                break
+            given += frame[1:]
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        out, err = await process.communicate(bytes(given) if stdin is None else stdin)
+        assert process.returncode is not None
+        await socket.send_bytes(b"\x01" + out)
+        await socket.send_bytes(b"\x02" + err)
+        await socket.send_bytes(exit_status(process.returncode))
+
+    return node
+
+
+@pytest.fixture
+async def real(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[KubernetesRuntime]:
+    """A box whose commands are real processes of this host, in `tmp_path`."""
+    monkeypatch.setattr(runtime_module, "STATE_DIRECTORY", str(tmp_path / "state"))
+    made = _new(api, workdir=str(tmp_path / "work"))
+    api.on_exec = _execute()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+def _left_over(folder: Path) -> list[Path]:
+    return list(folder.glob("state-*"))
+
+
+async def test_a_write_that_is_cut_leaves_the_file_as_it_was(
+    api: FakeApi, real: KubernetesRuntime, tmp_path: Path
+) -> None:
+    file = tmp_path / "work" / "A.java"
+    file.write_bytes(b"class A {}")
+    api.on_exec = _execute(stdin=b"class B")
+
+    with pytest.raises(SandboxError, match="7 of 10 bytes"):
+        await real.write("A.java", b"class B {}")
+
+    assert file.read_bytes() == b"class A {}"
+    assert _left_over(tmp_path) == []
+    assert [path.name for path in file.parent.iterdir()] == ["A.java"]
+
+
+async def test_a_write_keeps_modes_and_links(real: KubernetesRuntime, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "run").write_bytes(b"old")
+    (work / "run").chmod(0o751)
+    (work / "link").symlink_to("run")
+    (work / "same").hardlink_to(work / "run")
+
+    await real.write("link", b"new\x00\xff")
+    await real.write("a b/-c", b"")
+
+    assert (work / "link").is_symlink() and (work / "same").read_bytes() == b"new\x00\xff"
+    assert (work / "run").stat().st_mode & 0o777 == 0o751
+    assert (work / "a b" / "-c").read_bytes() == b""
+    assert _left_over(tmp_path) == []
+
+
+async def test_long_commands_go_by_a_file(api: FakeApi, real: KubernetesRuntime) -> None:
+    """Proxies refuse long URLs, and an agent chooses how long its commands are."""
+    text = "'ä\n" * 1500
+    before = len(api.commands)
+
+    done = await real.run(["printf", "%s", text], {"A": "b"})
+
+    assert (done.exit_code, done.stdout) == (0, text)
+    assert len(api.commands) == before + 2
+    assert all(len(urlencode([("command", part) for part in argv])) < 4096 for argv in api.commands)
+
+
+@pytest.mark.parametrize("status", [414, 431])
+async def test_a_command_too_long_for_a_proxy_fails_and_drops_no_rollout(
+    api: FakeApi, box: KubernetesRuntime, status: int
+) -> None:
+    api.longest_url, api.too_long = 2000, status
+    done = await box.run(["echo", "x" * 2000], {})
+
+    assert done.exit_code == 126 and f"HTTP {status}" in done.stderr
+    assert (await box.run(["echo"], {})).exit_code == 0
+
+
+async def test_an_eviction_that_is_reported_late_is_the_agents_doing(
+    api: FakeApi, box: KubernetesRuntime
+) -> None:
+    """A node cuts the command first, and reports seconds later why."""
+    asked: list[float] = []
+
+    async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
+        asked.append(time.monotonic())
+        if asked[-1] - asked[0] > 2 * runtime_module._AFTERMATH_SECONDS:
+            api.end({"terminated": {"reason": "Error", "exitCode": 137}}, reason="Evicted")
+
+    api.on_exec = answer
+    with pytest.raises(BoxEndedError, match="Evicted"):
+        await box.run(["agent"], {})
 
 
 @pytest.mark.parametrize(

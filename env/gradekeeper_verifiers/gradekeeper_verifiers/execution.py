@@ -32,7 +32,7 @@ class ExecError(Exception):
 
 
 class ExecRefusedError(ExecError):
-    """The node tried to start the command in the container, and could not."""
+    """The node tried to start the command and could not, or it is too long to be sent."""
 
 
 class ExecLostError(ExecError):
@@ -145,6 +145,7 @@ async def open_command(
     """Start a command and hold its streams; leaving it does not end the process.
 
     Raises:
+        ExecRefusedError: It is too long to be sent.
         ExecLostError: The API server cannot be reached, or refuses.
     """
     query = [("command", part) for part in argv]
@@ -161,6 +162,11 @@ async def open_command(
             if error.status == 401 and attempt == 1:
                 # A plain request renews credentials that have run out, for websockets too.
                 await cluster.read_pod(namespace, pod)
+            elif error.status in (414, 431):
+                # By a proxy on the way, and again each time: its length is the command's own.
+                raise ExecRefusedError(
+                    f"The command is too long for the way to the API server: HTTP {error.status}"
+                ) from error
             elif error.status not in (429, 503) or attempt == _OPEN_ATTEMPTS:
                 raise ExecLostError(
                     f"The API server refused the command with HTTP {error.status}: {error.message}"

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 from verifiers.v1.errors import SandboxError
@@ -61,14 +61,20 @@ from gradekeeper_verifiers.status import BoxState, Ended, Hopeless, Lost, Runnin
 
 log = logging.getLogger(__name__)
 
-# The kernel takes 128 KiB for one argument, the API server about 1 MB for the whole URL.
-_MAX_COMMAND: Final = 100_000
+# Bytes of a command in a URL. The API server takes about 1 MB, proxies before it far less, often
+# 8 KiB; the kernel takes 128 KiB for one argument.
+_MAX_COMMAND: Final = 4096
+# Bytes that a script of this module may say; an agent may have put anything into its place.
+_MAX_SAID: Final = 4096
+_MAX_FILE: Final = 256 << 20
 _KILLED: Final = 137
 _NOT_STARTED: Final = 126
 _CUT_OFF_SECONDS: Final = 30
 _KILL_SECONDS: Final = 15.0
 # So long after its end a box may still look alive: the kubelet reports once a second or so.
 _AFTERMATH_SECONDS: Final = 15.0
+# So many times longer if the command was lost and no other begins: an eviction takes its time.
+_LOST_FACTOR: Final = 4
 _RESPONSE_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = (0.1, 1.0)
 
@@ -86,7 +92,13 @@ _READ: Final = (
     'n=$(wc -c <"$1") || exit 66; [ -z "$2" ] || [ "$n" -le "$2" ] || n=$2; '
     'head -c "$n" <"$1" && printf %s "$n" >&2'
 )
-_WRITE: Final = 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1" && wc -c <"$1"'
+# All of it lies in $3 before the file is touched, so no cut connection leaves half of one. Copied
+# and not moved from there: links, modes and owners stay.
+_WRITE: Final = (
+    "trap 'rm -f -- \"$3\"' EXIT; "
+    'mkdir -p -- "$(dirname -- "$1")" && cat >"$3" && n=$(wc -c <"$3") && echo "$n" && '
+    '[ "$n" -eq "$2" ] && cat "$3" >"$1"'
+)
 _PREPARE: Final = 'mkdir -p "$1" "$2" && cd "$2" && [ -w . ] || exit 1'
 _BACKGROUND: Final = 'log=$1; shift; nohup "$@" >"$log" 2>&1 </dev/null &'
 
@@ -142,11 +154,11 @@ class KubernetesRuntime(Runtime):
                 if limiter is not None:
                     await stack.enter_async_context(limiter)
                 await self._wait_until_running(time.monotonic() + self.config.start_timeout)
-            done = await self._exec(["sh", "-c", _PREPARE, "sh", STATE_DIRECTORY, self._workdir])
-            if done.code:
+            done = await self._script(_PREPARE, STATE_DIRECTORY, self._workdir)
+            if done.code != 0:
                 raise SandboxError(
                     f"box {self._box}: {self._workdir} cannot be used by uid {self.config.uid}:"
-                    f" {_text(done.stderr).strip()}"
+                    f" {_text(done.stderr).strip()[-500:]}"
                 )
         self.info.id = self._box
 
@@ -257,7 +269,7 @@ class KubernetesRuntime(Runtime):
         """
         process = f"{STATE_DIRECTORY}/{uuid.uuid4().hex}"
         command = self._command(argv, env, process)
-        if sum(len(part.encode()) + 1 for part in command) > _MAX_COMMAND:
+        if len(urlencode([("command", part) for part in command])) > _MAX_COMMAND:
             script = f"{process}.sh"
             lines = f"rm -f -- {shlex.quote(script)}\nexec {shlex.join(command)}\n"
             said = await self._put(script, lines.encode())
@@ -285,9 +297,9 @@ class KubernetesRuntime(Runtime):
     async def run_background(self, argv: list[str], env: dict[str, str], log: str) -> None:
         """Start a command that runs until the box is deleted."""
         command = self._command(argv, env, "/dev/null")
-        done = await self._exec(["sh", "-c", _BACKGROUND, "sh", self._path(log), *command])
-        if done.code:
-            raise SandboxError(f"box {self._box}: {_text(done.stderr).strip()}")
+        done = await self._script(_BACKGROUND, self._path(log), *command)
+        if done.code != 0:
+            raise SandboxError(f"box {self._box}: {_text(done.stderr).strip()[-500:]}")
 
     def host_url(self, url: str) -> str:
         """Note an address of this host that the box will need; it is the same in there."""
@@ -347,8 +359,23 @@ class KubernetesRuntime(Runtime):
                     max_output=4096,
                 )
 
+    async def _script(
+        self,
+        script: str,
+        *arguments: str,
+        stdin: bytes | None = None,
+        max_output: int = _MAX_SAID,
+    ) -> Completed:
+        """Run a script of this module; its code is None if it said too much and was killed."""
+        process = f"{STATE_DIRECTORY}/{uuid.uuid4().hex}"
+        command = ["sh", "-c", _RUN, "sh", process, "/", "sh", "-c", script, "sh", *arguments]
+        done = await self._exec(command, stdin=stdin, max_output=max_output)
+        if done.code is None:
+            await self._kill(process)
+        return done
+
     async def _exec(
-        self, argv: Sequence[str], *, stdin: bytes | None = None, max_output: int | None = None
+        self, argv: Sequence[str], *, stdin: bytes | None = None, max_output: int
     ) -> Completed:
         return await self._judge(
             lambda: run_command(
@@ -367,11 +394,11 @@ class KubernetesRuntime(Runtime):
             try:
                 done = await self._try(run)
             except ExecLostError as error:
-                await self._settle()
+                await self._settle(_LOST_FACTOR * _AFTERMATH_SECONDS)
                 raise BoxUnreachableError(f"box {self._box}: {error}") from error
             if done.code == _KILLED and not await self._responds():
                 # A box that dies answers like a command that is killed.
-                await self._settle()
+                await self._settle(_AFTERMATH_SECONDS)
             return done
 
     async def _try(self, run: Callable[[], Awaitable[Completed]]) -> Completed:
@@ -381,7 +408,7 @@ class KubernetesRuntime(Runtime):
         except ExecRefusedError as error:
             refusal = error
         # Nothing was started, so it may be tried again, if anything can be started at all.
-        if await self._settle():
+        if await self._settle(_AFTERMATH_SECONDS):
             try:
                 return await run()
             except ExecRefusedError as error:
@@ -399,13 +426,16 @@ class KubernetesRuntime(Runtime):
             return False
         return probe.code == 0
 
-    async def _settle(self) -> bool:
+    async def _settle(self, seconds: float) -> bool:
         """Wait until it is known whether the box is over; raise if it is.
+
+        Args:
+            seconds: After which a box that runs no commands is left at that.
 
         Returns:
             Whether it runs commands; False: it runs, says the API server, but no commands.
         """
-        deadline = time.monotonic() + _AFTERMATH_SECONDS
+        deadline = time.monotonic() + seconds
         while True:
             self._raise_if_over(await self._state())
             if await self._responds():
@@ -424,8 +454,9 @@ class KubernetesRuntime(Runtime):
 
     async def _read(self, path: str, max_bytes: int | None = None) -> bytes:
         limit = "" if max_bytes is None else str(max_bytes)
-        done = await self._exec(["sh", "-c", _READ, "sh", self._path(path), limit])
-        if done.code or str(len(done.stdout)) != _text(done.stderr).strip():
+        most = (_MAX_FILE if max_bytes is None else max_bytes) + _MAX_SAID
+        done = await self._script(_READ, self._path(path), limit, max_output=most)
+        if done.code != 0 or str(len(done.stdout)) != _text(done.stderr).strip():
             raise SandboxError(
                 f"box {self._box}: read {path!r}: {_text(done.stderr).strip()[-500:]}"
                 f" (exit {done.code}, {len(done.stdout)} bytes)"
@@ -440,12 +471,14 @@ class KubernetesRuntime(Runtime):
 
     async def _put(self, path: str, data: bytes) -> str | None:
         """Write a file; what kept the box from taking it, or None."""
-        done = await self._exec(["sh", "-c", _WRITE, "sh", self._path(path)], stdin=data)
-        if not done.code and _text(done.stdout).strip() == str(len(data)):
+        # In /tmp, which is always there: the folder of the file may be what is submitted.
+        first = f"{STATE_DIRECTORY}-{uuid.uuid4().hex}"
+        done = await self._script(_WRITE, self._path(path), str(len(data)), first, stdin=data)
+        if done.code == 0 and _text(done.stdout).strip() == str(len(data)):
             return None
         return (
             f"{path!r}: {_text(done.stderr).strip()[-500:]}"
-            f" (exit {done.code}, {_text(done.stdout).strip() or 0} of {len(data)} bytes)"
+            f" (exit {done.code}, {_text(done.stdout).strip()[:100] or 0} of {len(data)} bytes)"
         )
 
     def _path(self, path: str) -> str:
@@ -496,7 +529,7 @@ class KubernetesRuntime(Runtime):
         self._policy_made = True
 
     async def _probe(self, script: str, *arguments: str) -> None:
-        done = await self._exec(["sh", "-c", script, "sh", *arguments])
+        done = await self._script(script, *arguments)
         if done.code == 0:
             return
         why = {
