@@ -81,10 +81,8 @@ _POLL_SECONDS: Final = (0.1, 1.0)
 # The exec'd process leads its session: its id is what a cancelled command is killed by.
 # Both may begin in either order, as a node starts a command late. Each leaves its note before it
 # looks for the other's, so one of them always sees that the command is not wanted any more.
-_RUN: Final = (
-    '{ echo $$ >"$1"; } 2>/dev/null; [ ! -e "$1.off" ] || exit 137; '
-    'cd -- "$2" || exit 125; shift 2; exec "$@"'
-)
+_NOTE: Final = '{ echo $$ >"$1"; } 2>/dev/null; [ ! -e "$1.off" ] || exit 137; shift; '
+_RUN: Final = _NOTE + 'cd -- "$1" || exit 125; shift; exec "$@"'
 _KILL: Final = '{ true >"$1.off"; } 2>/dev/null; p=$(cat "$1") && kill -KILL "-$p"'
 # Only regular files: a pipe would never end, a device never stop.
 _READ: Final = (
@@ -368,7 +366,7 @@ class KubernetesRuntime(Runtime):
     ) -> Completed:
         """Run a script of this module; its code is None if it said too much and was killed."""
         process = f"{STATE_DIRECTORY}/{uuid.uuid4().hex}"
-        command = ["sh", "-c", _RUN, "sh", process, "/", "sh", "-c", script, "sh", *arguments]
+        command = ["sh", "-c", _NOTE + script, "sh", process, *arguments]
         done = await self._exec(command, stdin=stdin, max_output=max_output)
         if done.code is None:
             await self._kill(process)
