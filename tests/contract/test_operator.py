@@ -334,6 +334,30 @@ async def test_the_detail_log_outlives_its_pod_and_costs_one_write(tmp_path: Pat
         assert world.api.get("secrets", NS, secret["metadata"]["name"]) is None
 
 
+async def test_a_referees_own_fault_is_signed_counted_and_its_log_kept(tmp_path: Path) -> None:
+    def failing(pod: Manifest, task: Manifest) -> RefereeResult:
+        result = with_log(world, pod, task)
+        if task["nonce"] != "nonce-one":
+            return result
+        values = {"reason": "RefereeFault", "outcomes": "PNNN", "message": "It failed."}
+        return RefereeResult(**{**_fields(result), **values})
+
+    async with a_world(tmp_path, DETAIL_LOGS="none") as world:
+        world.kubelet.grader = failing
+        await world.operator.start()
+        await world.ready()
+        submit(world.api, "one")
+        (job,) = await world.settle("one")
+        assert reasons(job) == ["RefereeFault"], "one attempt"
+        verdict = job["status"]["verdict"]
+        assert (verdict["decision"], verdict["outcomes"]) == ("Graded", "PNNN")
+        name = job["status"]["attempts"][0]["podName"] + "-log"
+        await world.api.wait_until(lambda: world.api.get("secrets", NS, name) is not None)
+        assert [kind for kind, _, _ in world.api.objects].count("secrets") == 1
+        _, metrics = await world.operator.page("/metrics")
+        assert 'gradekeeper_verdicts_total{decision="Graded",reason="RefereeFault"} 1.0' in metrics
+
+
 async def test_by_default_only_a_failed_attempts_log_is_kept(world: World) -> None:
     def flaky(pod: Manifest, task: Manifest) -> RefereeResult | None:
         result = with_log(world, pod, task)

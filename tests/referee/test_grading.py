@@ -479,6 +479,26 @@ def test_a_lost_lane_keeps_what_was_finished(bundle, lane):
     assert grading.result.reason == "LaneLost"
 
 
+def test_a_fault_of_the_referees_own_is_called_so_and_pays_nothing(bundle, lane, tmp_path):
+    """Inputs that are none are met only when the first process of their group starts."""
+    broken = tmp_path / "bundle"
+    shutil.copytree(bundle, broken)
+    pins = json.loads((broken / "referee/pins.json").read_bytes())
+    for draw in pins["till/guard_receipts"]:
+        draw["inputs"] = "none"
+    (broken / "referee/pins.json").write_text(json.dumps(pins))
+    write_manifest(broken)
+    grading = grade_local(broken, "gold", lane=lane)
+    assert outcomes(grading) == "NNNNNN"
+    assert grading.result.reason == "RefereeFault"
+    assert grading.result.message == (
+        "The referee itself failed after the release: ValueError; finished outcomes stand,"
+        " the rest fails."
+    )
+    (error,) = events(grading, "referee_error")
+    assert error["released"] and error["where"][-1].startswith("runs.py:")
+
+
 def test_a_lane_that_never_comes_is_told(bundle, lane, tmp_path):
     broken = tmp_path / "laned"
     broken.write_text("#!/bin/sh\nexit 3\n")

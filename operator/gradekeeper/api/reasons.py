@@ -71,6 +71,12 @@ class Reason(StrEnum):
         Decision.GRADED,
         "The submission brought down the place where it runs; what had not finished failed.",
     )
+    REFEREE_FAULT = (
+        "RefereeFault",
+        Decision.GRADED,
+        "The referee itself failed after the submission's release, a defect that is to be "
+        "reported; finished outcomes stand, and what had not finished failed.",
+    )
 
     SUBMISSION_TOO_LARGE = (
         "SubmissionTooLarge",

@@ -71,6 +71,13 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
         " well, so it counts as the submission's doing: what had finished stands, the rest failed.",
         f"{_SCORE} If even gold ends so, the lane's memory is too small for the suite.",
     ),
+    Reason.REFEREE_FAULT: Advice(
+        "The referee met an error of its own after the submission was released. A submission that"
+        " found a way to cause it must not gain by it, so it is scored: what had finished stands,"
+        " the rest failed. The detail log of the attempt is always kept.",
+        "Report it: a maintainer finds the error in `gradekeeper logs JOB`, event `referee_error`."
+        " Whether the submission caused it shows there; the score is a lower bound.",
+    ),
     Reason.SUBMISSION_TOO_LARGE: Advice(
         "The submission has more bytes than the suite's `submission.maxBytes`, or more than can be"
         " sent at all. It was never compiled; every test counts as failed.",

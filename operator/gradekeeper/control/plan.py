@@ -89,7 +89,7 @@ class Policy:
         waiting_patience: how long a job may wait before its status says so.
         failed_pod_retention: how long an ended Pod of a failed attempt is kept.
         keep_logs: whose referee's detail log is put away before the Pod goes: nobody's, failed
-            attempts' or everybody's.
+            attempts' or everybody's; that of a referee which failed itself always is.
     """
 
     attempt_backoff: float = 2.0
@@ -737,7 +737,11 @@ def probe_of(manifest: dict[str, Any]) -> ProbeTarget | None:
 def _deletion(pod: Pod, reason: str, keep_logs: KeepLogs) -> DeletePod:
     """The deletion of a Pod whose attempt ended for a reason, with what becomes of its log."""
     number = (pod.manifest["metadata"].get("labels") or {}).get(LABEL_ATTEMPT, "")
-    wanted = keep_logs == "all" or (keep_logs == "failed" and _is_failure(reason))
+    wanted = (
+        keep_logs == "all"
+        or reason == Reason.REFEREE_FAULT
+        or (keep_logs == "failed" and _is_failure(reason))
+    )
     # Nobody answers for a node that is lost, and where no referee started there is no log.
     readable = number.isdecimal() and reason != Reason.NODE_LOST and _has_log(pod)
     return DeletePod(pod.meta.name, pod.meta.uid, int(number) if wanted and readable else None)

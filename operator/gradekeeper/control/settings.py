@@ -129,7 +129,8 @@ class Settings:
 
     detail_logs: KeepLogs = "failed"
     """Whose referee's detail log is kept in a Secret beside the job, for as long as the job exists:
-    `none`, those of `failed` attempts, or `all`. `all` costs a write a job."""
+    `none`, those of `failed` attempts, or `all`. `all` costs a write a job. One that ended as
+    `RefereeFault` is kept whatever this says."""
 
     detail_log_max_bytes: int = 64 * 1024
     """Most bytes of such a log, compressed, 1 KiB to 512 KiB; of a longer one the beginning is

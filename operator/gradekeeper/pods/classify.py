@@ -9,8 +9,8 @@ cannot go on. Causes are tried in this order; the first that applies is the answ
     from the suite's images, says `Completed`, `DoesNotCompile` or `Rejected`, and reports the
     isolation that the installation requires. It stands, whatever else befell the Pod: once
     decided, no eviction and no deletion can have decided it.
- 3. **The platform took the Pod away**; what the referee made of a vanishing lane (`LaneLost`) does
-    not count then:
+ 3. **The platform took the Pod away**; what the referee made of a vanishing lane (`LaneLost`), or
+    of an error of its own (`RefereeFault`), does not count then:
     a. `DisruptionTarget=True`: EvictionByEvictionAPI is `PodEvicted`, PreemptionByScheduler is
        `PodPreempted`, DeletionByTaintManager and DeletionByPodGC are `NodeLost`,
        TerminationByKubelet is `NodeLost` at a node's shutdown, `PodPreempted` for a critical Pod,
@@ -34,7 +34,7 @@ cannot go on. Causes are tried in this order; the first that applies is the answ
        or from other images, or beside containers that we did not ask for: `ResultInvalid`.
     e. `Unjudged`: the referee's own reason.
     f. less isolation than required: `IsolationNotEnforced`.
-    g. else the result is scored: this is where `LaneLost` ends up.
+    g. else the result is scored: this is where `LaneLost` and `RefereeFault` end up.
  6. **A container cannot start**: `ImagePullFailed`, `ContainerCreateFailed`.
  7. **The deadline** has passed since the Pod's `startTime`: `DeadlineExceeded`.
  8. The Pod ended without a word about its referee: `ResultMissing`.
@@ -54,6 +54,7 @@ from gradekeeper.referee.result import (
     GRADED,
     LANE_LOST,
     NOT_RUN,
+    REFEREE_FAULT,
     UNJUDGED,
     RefereeResult,
     ResultError,
@@ -144,6 +145,9 @@ NODE_GONE: Final = frozenset({"NodeLost", "NodeShutdown", "Terminated", "Shutdow
 UNKNOWN_CONTAINER: Final = "ContainerStatusUnknown"
 """Reason of a container that the node no longer knew when the Pod ended, as after a reboot."""
 
+CUT_SHORT: Final = frozenset({LANE_LOST, REFEREE_FAULT})
+"""Reasons of scored results that a Pod's being taken away may also look like from inside."""
+
 _DISRUPTIONS: Final[Mapping[str, Reason]] = {
     "EvictionByEvictionAPI": Reason.POD_EVICTED,
     "PreemptionByScheduler": Reason.POD_PREEMPTED,
@@ -196,7 +200,7 @@ def classify_pod(
         return _failed(Reason.POD_LOST)
     view = _PodView(pod)
     ended = _read_result(view, expected)
-    if isinstance(ended, PodFinished) and ended.result.reason != LANE_LOST:
+    if isinstance(ended, PodFinished) and ended.result.reason not in CUT_SHORT:
         return ended
     return (
         _taken_away(view)

@@ -49,6 +49,7 @@ from gradekeeper.referee.result import (
     NODE_OVERLOADED,
     NOT_RUN,
     REFEREE_FAILED,
+    REFEREE_FAULT,
     REJECTED,
     UNJUDGED,
     RefereeResult,
@@ -148,10 +149,18 @@ class _Grading:
         except Exception as error:
             # Ours, by definition. Before the release nobody else can be blamed; after it, an
             # error that a submission found a way to cause must not be worth more than a fail.
-            self._log.event("referee_error", error=repr(error), released=self._state.released)
+            self._log.event(
+                "referee_error",
+                error=repr(error),
+                released=self._state.released,
+                where=_places(error),
+            )
             if self._state.released:
-                decision, reason = GRADED, LANE_LOST
-                message = "The runs were cut short; finished outcomes stand."
+                decision, reason = GRADED, REFEREE_FAULT
+                message = (
+                    f"The referee itself failed after the release: {type(error).__name__};"
+                    " finished outcomes stand, the rest fails."
+                )
             else:
                 decision, reason = UNJUDGED, REFEREE_FAILED
                 message = f"The referee failed before the release: {type(error).__name__}."
@@ -600,6 +609,16 @@ class _Grading:
     def _mark(self, phase: str) -> None:
         spent = sum(self._state.times.values())
         self._state.times[phase] = time.monotonic() - self._started - spent
+
+
+def _places(error: BaseException) -> list[str]:
+    """Where an error came from: "file:line", outermost first, at most the last eight."""
+    places = []
+    frame = error.__traceback__
+    while frame is not None:
+        places.append(f"{Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}")
+        frame = frame.tb_next
+    return places[-8:]
 
 
 def _peak_kib() -> int:

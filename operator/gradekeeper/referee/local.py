@@ -41,7 +41,14 @@ from typing import Any, ClassVar, Final
 
 from gradekeeper.referee.bundle import MANIFEST, suite_digest
 from gradekeeper.referee.job import BUILTINS, SCHEMA, VARIABLE, View
-from gradekeeper.referee.result import NOT_RUN, RefereeResult, ResultError, parse_result
+from gradekeeper.referee.result import (
+    GRADED,
+    NOT_RUN,
+    REFEREE_FAULT,
+    RefereeResult,
+    ResultError,
+    parse_result,
+)
 
 LANE_UID: Final = 10003
 HOST_UID: Final = 23003
@@ -400,7 +407,7 @@ def record(
             timeout_seconds=timeout_seconds,
         )
         details = session.details()
-    if result.outcomes is None or result.reason not in ("Completed", "DoesNotCompile", "LaneLost"):
+    if result.decision != GRADED or result.reason == REFEREE_FAULT:
         raise LocalError(f"Nothing was recorded: {result.message}")
     transcripts: dict[str, list[list[Recorded]]] = {}
     for test, draws in inputs.items():

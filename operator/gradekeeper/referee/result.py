@@ -35,6 +35,7 @@ UNJUDGED: Final = "Unjudged"
 COMPLETED: Final = "Completed"
 DOES_NOT_COMPILE: Final = "DoesNotCompile"
 LANE_LOST: Final = "LaneLost"
+REFEREE_FAULT: Final = "RefereeFault"
 SUBMISSION_TOO_LARGE: Final = "SubmissionTooLarge"
 SUBMISSION_TOO_MANY_FILES: Final = "SubmissionTooManyFiles"
 SUBMISSION_MALFORMED: Final = "SubmissionMalformed"
@@ -45,7 +46,7 @@ SUBMISSION_CORRUPT: Final = "SubmissionCorrupt"
 INVALID_JOB: Final = "InvalidJob"
 
 REASONS: Final[Mapping[str, frozenset[str]]] = {
-    GRADED: frozenset({COMPLETED, DOES_NOT_COMPILE, LANE_LOST}),
+    GRADED: frozenset({COMPLETED, DOES_NOT_COMPILE, LANE_LOST, REFEREE_FAULT}),
     REJECTED: frozenset({SUBMISSION_TOO_LARGE, SUBMISSION_TOO_MANY_FILES, SUBMISSION_MALFORMED}),
     UNJUDGED: frozenset(
         {

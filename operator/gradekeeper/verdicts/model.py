@@ -58,7 +58,9 @@ class Graded(_Scored):
     """Every expected test has an outcome."""
 
     decision: Literal[Decision.GRADED] = Decision.GRADED
-    reason: Literal[Reason.COMPLETED, Reason.DOES_NOT_COMPILE, Reason.LANE_LOST]
+    reason: Literal[
+        Reason.COMPLETED, Reason.DOES_NOT_COMPILE, Reason.LANE_LOST, Reason.REFEREE_FAULT
+    ]
     """How the grading ended."""
 
 

@@ -27,7 +27,7 @@ def test_the_design_s_reasons() -> None:
         "Suspended",
     ]
     assert words == {
-        Decision.GRADED: ["Completed", "DoesNotCompile", "LaneLost"],
+        Decision.GRADED: ["Completed", "DoesNotCompile", "LaneLost", "RefereeFault"],
         Decision.REJECTED: [
             "SubmissionTooLarge",
             "SubmissionTooManyFiles",

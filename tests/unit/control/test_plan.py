@@ -389,6 +389,16 @@ def test_whose_log_is_kept_is_the_installations_choice(
     assert bad.plan().after == plan.after
 
 
+@pytest.mark.parametrize("keep", ["none", "failed", "all"])
+def test_the_log_of_a_referee_that_failed_itself_is_always_kept(keep: KeepLogs) -> None:
+    scene = with_pod(finished(a_result(reason="RefereeFault", outcomes="PNN")))
+    scene.policy = Policy(keep_logs=keep)
+    plan = scene.plan()
+    assert plan.after == (DeletePod(FIRST_POD, "pod-1", keep_log=1),)
+    scene.write(plan)
+    assert scene.plan().after == plan.after
+
+
 def test_no_log_is_asked_of_a_lost_node_or_of_a_referee_that_never_ran() -> None:
     status = running()
     status["reason"] = "NodeLost"

@@ -46,6 +46,7 @@ RESULT = RefereeResult(
 COMPLETED = RESULT
 NOT_COMPILING = dataclasses.replace(RESULT, reason="DoesNotCompile", outcomes="NNN")
 LANE_LOST = dataclasses.replace(RESULT, reason="LaneLost", outcomes="PXN")
+OWN_FAULT = dataclasses.replace(RESULT, reason="RefereeFault", outcomes="PNN")
 REJECTED = dataclasses.replace(
     RESULT, decision="Rejected", reason="SubmissionTooManyFiles", outcomes="NNN", isolation=None
 )
@@ -174,6 +175,7 @@ def test_a_completed_result_stands_after_the_deadline() -> None:
     late = START + timedelta(days=1)
     assert classify(seen(said(COMPLETED)), late) == PodFinished(COMPLETED)
     assert classify(seen(said(LANE_LOST)), late) == PodFinished(LANE_LOST)
+    assert classify(seen(said(OWN_FAULT)), late) == PodFinished(OWN_FAULT)
 
 
 # 3. The platform took the Pod away
@@ -213,12 +215,13 @@ def test_a_completed_result_stands_after_the_deadline() -> None:
     [
         RUNNING,
         said(LANE_LOST),
+        said(OWN_FAULT),
         said(UNJUDGED),
         terminated(137, "Error"),
         terminated(0),
         terminated(message="{"),
     ],
-    ids=["running", "lane-lost", "unjudged", "killed", "silent", "nonsense"],
+    ids=["running", "lane-lost", "own-fault", "unjudged", "killed", "silent", "nonsense"],
 )
 def test_what_the_platform_took_is_its_own(
     referee: dict[str, Any], fate: dict[str, Any], reason: Reason

@@ -36,6 +36,21 @@ def test_the_log_is_capped_and_the_digest_is_of_what_was_written():
     assert digest == "sha256:" + hashlib.sha256(data).hexdigest()
 
 
+def test_what_a_lane_prints_does_not_push_out_how_it_ended():
+    def write(log):
+        for number in range(100):
+            log.event("stderr", text="x" * 5_000, number=number)
+        log.event("referee_error", error="x" * 300)
+        log.event("stderr", text="")
+        log.event("result", outcomes="N" * 200)
+
+    data, digest = collect(write, max_bytes=16_000)
+    ends = [json.loads(line)["event"] for line in data.splitlines()]
+    assert ends[-2:] == ["referee_error", "result"] and set(ends[:-2]) == {"stderr"}
+    assert len(data) <= 16_000
+    assert digest == "sha256:" + hashlib.sha256(data).hexdigest()
+
+
 def test_a_reader_that_is_gone_ends_nothing():
     reading, writing = os.pipe()
     os.close(reading)

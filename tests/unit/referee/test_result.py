@@ -52,12 +52,13 @@ REJECTED = {
     [
         {},
         {"reason": r.LANE_LOST},
+        {"reason": r.REFEREE_FAULT},
         {"reason": r.DOES_NOT_COMPILE, "outcomes": "NN"},
         REJECTED,
         UNJUDGED,
         {"outcomes": "P" * 2_000},
     ],
-    ids=["graded", "lost", "uncompiled", "rejected", "unjudged", "many tests"],
+    ids=["graded", "lost", "own fault", "uncompiled", "rejected", "unjudged", "many tests"],
 )
 def test_what_is_encoded_parses_to_the_same(changes):
     result = graded(**changes)
