@@ -5,10 +5,13 @@ the container `referee` has terminated, or when the kubelet or the control plane
 cannot go on. Causes are tried in this order; the first that applies is the answer.
 
  1. **No Pod**: `PodLost`.
- 2. **A completed result**: the referee exited 0 with a message that belongs to this attempt, came
+ 2. **A whole result**: the referee exited 0 with a message that belongs to this attempt, came
     from the suite's images, says `Completed`, `DoesNotCompile` or `Rejected`, and reports the
-    isolation that the installation requires. It stands, whatever else befell the Pod: once
-    decided, no eviction and no deletion can have decided it.
+    isolation that the installation requires. It stands, whatever else befell the Pod or is noted
+    about the container: once decided, no eviction and no deletion can have decided it, and a word
+    like `OOMKilled` may be about a child of the referee (cgroup v1). Should a container have been
+    started again, the result of its earlier process counts first, so that it does not matter when
+    the Pod was looked at.
  3. **The platform took the Pod away**; what the referee made of a vanishing lane (`LaneLost`), or
     of an error of its own (`RefereeFault`), does not count then:
     a. `DisruptionTarget=True`: EvictionByEvictionAPI is `PodEvicted`, PreemptionByScheduler is
@@ -23,15 +26,18 @@ cannot go on. Causes are tried in this order; the first that applies is the answ
        the reason `Evicted`, too).
     b. `Evicted` after the referee started: the kubelet does so without `DisruptionTarget` only for
        what the Pod itself stored. The referee alone writes `/lane` and its own files: then it is
-       `RefereeFailed`. Everything else is the lane's doing and is scored: Graded, `LaneLost`,
-       every test not run.
+       `RefereeFailed`. Everything else is the lane's doing and is scored: what the referee made of
+       it stands (5g); without a word of the referee, Graded, `LaneLost`, every test not run.
     c. `DeadlineExceeded`: an `activeDeadlineSeconds`, which we never set.
- 5. **The referee terminated**:
+ 5. **The referee terminated**. With exit status 0 its message is read (d to g), whatever the
+    kubelet's reason is; without one that can be believed:
     a. never started (`StartError`, `ContainerCannotRun`): `ContainerCreateFailed`.
-    b. out of memory, or an exit status other than 0: `RefereeFailed`.
+    b. an exit status other than 0, or a signal: `RefereeFailed`; a message counts for nothing
+       then.
     c. no message: `ResultMissing`.
     d. not a message, or one of another nonce, attempt, suite, submission, task or number of tests,
-       or from other images, or beside containers that we did not ask for: `ResultInvalid`.
+       or from other images, or beside containers that we did not ask for, or of a container that
+       the status has twice: `ResultInvalid`.
     e. `Unjudged`: the referee's own reason.
     f. less isolation than required: `IsolationNotEnforced`.
     g. else the result is scored: this is where `LaneLost` and `RefereeFault` end up.
@@ -199,12 +205,14 @@ def classify_pod(
     if pod is None:
         return _failed(Reason.POD_LOST)
     view = _PodView(pod)
-    ended = _read_result(view, expected)
-    if isinstance(ended, PodFinished) and ended.result.reason not in CUT_SHORT:
-        return ended
+    for terminated in (view.earlier(REFEREE), view.state(REFEREE, "terminated")):
+        whole = _read_result(view, terminated, expected)
+        if isinstance(whole, PodFinished) and whole.result.reason not in CUT_SHORT:
+            return whole
+    ended = _read_result(view, view.state(REFEREE, "terminated"), expected)
     return (
         _taken_away(view)
-        or _failed_as_a_whole(view, expected)
+        or _failed_as_a_whole(view, expected, ended)
         or ended
         or _cannot_start(view)
         or _deadline(view, expected, now)
@@ -222,24 +230,32 @@ class _PodView:
         self.phase = str(self.status.get("phase") or "")
         self.reason = str(self.status.get("reason") or "")
         self.message = str(self.status.get("message") or "")
-        self.containers = {
-            str(one.get("name")): one for one in _dicts(self.status.get("containerStatuses"))
-        }
+        statuses = [
+            (str(one.get("name")), one) for one in _dicts(self.status.get("containerStatuses"))
+        ]
+        self.containers = dict(statuses)
+        self.twice = len(statuses) != len(self.containers)
 
     def state(self, container: str, kind: str) -> dict[str, Any] | None:
         """One of the states waiting, running, terminated of a container, if it is in it."""
         state = _dict(self.containers.get(container, {}).get("state"))
         return _dict(state[kind]) if kind in state and state[kind] is not None else None
 
+    def earlier(self, container: str) -> dict[str, Any] | None:
+        """How the container's process before this one ended, if there was one."""
+        state = _dict(self.containers.get(container, {}).get("lastState"))
+        return _dict(state["terminated"]) if state.get("terminated") is not None else None
+
     def ran(self, container: str) -> bool:
         """Whether the container's process is known to have started."""
         if self.state(container, "running") is not None:
             return True
         terminated = self.state(container, "terminated")
-        return (
-            terminated is not None
-            and terminated.get("reason") not in START_FAILURES
-            and bool(terminated.get("startedAt"))
+        if terminated is None:
+            return False
+        started = bool(terminated.get("startedAt"))
+        return _by_itself(terminated) or (
+            started and terminated.get("reason") not in START_FAILURES
         )
 
     def condition(self, kind: str) -> dict[str, Any]:
@@ -269,7 +285,9 @@ def _taken_away(view: _PodView) -> PodFailed | None:
     return None
 
 
-def _failed_as_a_whole(view: _PodView, expected: ExpectedAttempt) -> PodFailed | PodFinished | None:
+def _failed_as_a_whole(
+    view: _PodView, expected: ExpectedAttempt, ended: PodFailed | PodFinished | None
+) -> PodFailed | PodFinished | None:
     if view.phase != "Failed" or not view.reason:
         return None
     # The node may have forgotten the containers of a Pod that it evicted for what it stored.
@@ -279,6 +297,8 @@ def _failed_as_a_whole(view: _PodView, expected: ExpectedAttempt) -> PodFailed |
     if view.reason == _EVICTED:
         if any(words in view.message for words in _REFEREE_STORAGE):
             return _failed(Reason.REFEREE_FAILED, view.message)
+        if isinstance(ended, PodFinished):
+            return ended
         return PodFinished(
             RefereeResult(
                 nonce=expected.nonce,
@@ -299,27 +319,27 @@ def _failed_as_a_whole(view: _PodView, expected: ExpectedAttempt) -> PodFailed |
     return None
 
 
-def _read_result(view: _PodView, expected: ExpectedAttempt) -> PodFailed | PodFinished | None:
-    terminated = view.state(REFEREE, "terminated")
+def _read_result(
+    view: _PodView, terminated: Mapping[str, Any] | None, expected: ExpectedAttempt
+) -> PodFailed | PodFinished | None:
+    """What one end of the referee's process says; None if it has not ended."""
     if terminated is None:
         return None
     reason = str(terminated.get("reason") or "")
-    if reason in START_FAILURES:
-        # The message is then the runtime's: the process never ran to write one.
-        return _failed(Reason.CONTAINER_CREATE_FAILED, str(terminated.get("message") or ""))
-    if reason == "OOMKilled":
-        return _failed(Reason.REFEREE_FAILED, "The referee ran out of memory.")
-    if terminated.get("exitCode") != 0:
-        return _failed(
-            Reason.REFEREE_FAILED, f"The referee exited with {terminated.get('exitCode')!r}."
-        )
+    code = terminated.get("exitCode")
     message = terminated.get("message")
-    if not isinstance(message, str) or not message:
-        return _failed(Reason.RESULT_MISSING)
-    try:
-        result = parse_result(message.encode("utf-8", "replace"))
-    except ResultError as error:
-        return _failed(Reason.RESULT_INVALID, f"The result cannot be believed: {error}.")
+    by_itself = _by_itself(terminated)
+    result, flaw = _parse(message) if by_itself else (None, "")
+    if result is None:
+        if reason in START_FAILURES:
+            # The message is then the runtime's: the process never ran to write one.
+            return _failed(Reason.CONTAINER_CREATE_FAILED, str(message or ""))
+        if not by_itself:
+            why = "ran out of memory" if reason == "OOMKilled" else f"exited with {code!r}"
+            return _failed(Reason.REFEREE_FAILED, f"The referee {why}.")
+        if not message:
+            return _failed(Reason.RESULT_MISSING)
+        return _failed(Reason.RESULT_INVALID, f"The result cannot be believed: {flaw}.")
     if doubt := _doubt(view, result, expected):
         return _failed(Reason.RESULT_INVALID, doubt)
     if result.decision == UNJUDGED:
@@ -327,6 +347,24 @@ def _read_result(view: _PodView, expected: ExpectedAttempt) -> PodFailed | PodFi
     if result.decision == GRADED and (lack := _lack_of_isolation(result, expected)):
         return PodFailed(Reason.ISOLATION_NOT_ENFORCED, lack, result)
     return PodFinished(result)
+
+
+def _by_itself(terminated: Mapping[str, Any]) -> bool:
+    """Whether a process ran and ended with 0.
+
+    The kubelet's reason is no exit status: on cgroup v1 it says OOMKilled of a container in which
+    any process was killed for memory, be it a child of one that ended well.
+    """
+    code = terminated.get("exitCode")
+    return type(code) is int and code == 0 and not terminated.get("signal")
+
+
+def _parse(message: object) -> tuple[RefereeResult | None, str]:
+    """The result, or None and what is wrong with it."""
+    try:
+        return parse_result(str(message or "").encode("utf-8", "replace")), ""
+    except ResultError as error:
+        return None, str(error)
 
 
 def _doubt(view: _PodView, result: RefereeResult, expected: ExpectedAttempt) -> str | None:
@@ -338,6 +376,8 @@ def _doubt(view: _PodView, result: RefereeResult, expected: ExpectedAttempt) -> 
     ]
     if strangers:
         return f"The Pod has a container that we did not ask for: {strangers[0]!r}."
+    if view.twice:
+        return "The Pod's status has a container twice."
     images = {REFEREE: expected.image_digest, LANE: expected.lane_image_digest}
     for container, digest in images.items():
         image_id = str(view.containers.get(container, {}).get("imageID") or "")

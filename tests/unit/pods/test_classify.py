@@ -281,7 +281,8 @@ def test_a_plain_eviction_is_the_pod_s_own_doing(message: str, referee: dict[str
     assert isinstance(found, PodFinished)
     verdict = verdict_from_result(found.result)
     assert isinstance(verdict, Graded)
-    assert (verdict.reason, verdict.outcomes) == (Reason.LANE_LOST, "NNN")
+    outcomes = "PXN" if referee == said(LANE_LOST) else "NNN"
+    assert (verdict.reason, verdict.outcomes) == (Reason.LANE_LOST, outcomes)
     assert (found.result.nonce, found.result.attempt) == ("nonce-1", 1)
     assert (found.result.suite, found.result.submission) == (digest("a"), digest("1"))
 
@@ -330,6 +331,9 @@ def test_a_deadline_of_the_pod_itself() -> None:
             terminated(137, "OOMKilled", encode_result(COMPLETED).decode()),
             Reason.REFEREE_FAILED,
         ),
+        (terminated(0, "OOMKilled"), Reason.RESULT_MISSING),
+        (terminated(0, "OOMKilled", encode_result(COMPLETED).decode()[:99]), Reason.RESULT_INVALID),
+        (terminated(0, "StartError", "exec: not found"), Reason.CONTAINER_CREATE_FAILED),
         (terminated(1, "Error"), Reason.REFEREE_FAILED),
         (terminated(1, "Error", encode_result(COMPLETED).decode()), Reason.REFEREE_FAILED),
         (terminated(0), Reason.RESULT_MISSING),
