@@ -6,8 +6,8 @@ The words, which do not look at how `classify` decides:
   is believed, whatever else is noted about its container, the lane or the Pod.
 * A message that is cut, doubled, foreign, or that a process left which did not end by itself, is
   never believed: it is worth as much as none.
-* A result that is cut short (`LaneLost`, `RefereeFault`) counts only while nobody took the Pod away: no disruption,
-  no deletion, no lost node.
+* A result that is cut short (`LaneLost`, `RefereeFault`) counts only while nobody took the Pod
+  away: no disruption, no deletion, no lost node.
 * Without a result there is no score, but where the Pod was evicted for what its lane stored:
   then no test has a result.
 """
