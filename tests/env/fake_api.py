@@ -50,6 +50,11 @@ class FakeApi:
     started: Manifest = field(default_factory=lambda: dict(RUNNING))
     refuse: list[tuple[int, Manifest]] = field(default_factory=list)
     refuse_exec: list[int] = field(default_factory=list)
+    refuse_delete: list[int] = field(default_factory=list)
+    # What is deleted stays until a test removes it, as while its node is busy or silent.
+    lingers: bool = False
+    deletions: int = 0
+    reads: int = 0
     # An exec whose path and query are longer is answered with this status.
     longest_url: int = 1 << 20
     too_long: int = 414
@@ -115,6 +120,7 @@ class FakeApi:
 
     def _read(self, store: dict[str, Manifest]) -> Any:
         async def read(request: web.Request) -> web.Response:
+            self.reads += 1
             found = store.get(request.match_info["name"])
             return web.json_response(found or {"reason": "NotFound"}, status=200 if found else 404)
 
@@ -122,7 +128,15 @@ class FakeApi:
 
     def _delete(self, store: dict[str, Manifest]) -> Any:
         async def delete(request: web.Request) -> web.Response:
-            found = store.pop(request.match_info["name"], None)
+            if self.refuse_delete:
+                return web.Response(status=self.refuse_delete.pop(0))
+            name = request.match_info["name"]
+            found = store.get(name)
+            self.deletions += 1
+            if found and self.lingers:
+                found["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+            else:
+                store.pop(name, None)
             return web.json_response(found or {"reason": "NotFound"}, status=200 if found else 404)
 
         return delete

@@ -62,7 +62,11 @@ class World:
         (folder / "secret").write_bytes(SECRET)
         self.task = ExampleTask(vf.TaskData(), GradedTaskConfig(grading=self.grading))
         self.trace: Any = SimpleNamespace(
-            id="rollout-1", info={}, stop_condition=None, task=SimpleNamespace(key="refunds ü")
+            id="rollout-1",
+            info={},
+            stop_condition=None,
+            task=SimpleNamespace(key="refunds ü"),
+            agent=vf.AgentInfo(config=vf.AgentConfig()),
         )
 
     def jobs(self) -> list[dict[str, Any]]:
@@ -116,6 +120,7 @@ async def test_a_verdict_is_kept_with_its_attestation_and_believed_once_verified
     parts: list[bytes] = []
 
     def judge(job: dict[str, Any]) -> None:
+        assert world.box.stopped
         seen.append(job)
         parts.extend(
             base64.b64decode(obj["binaryData"]["part"])

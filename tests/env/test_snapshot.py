@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import sys
 import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -14,11 +15,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 from verifiers.v1.errors import SandboxError
-from verifiers.v1.runtimes import ProgramResult, Runtime, SubprocessConfig, provision_runtime
+from verifiers.v1.runtimes import Runtime, SubprocessConfig, provision_runtime
 
 from env.fake_api import FakeApi, exit_status, refusal
 from gradekeeper.api.reasons import Reason
-from gradekeeper.client import Untransportable
+from gradekeeper.client import MAX_ARCHIVE_BYTES, Untransportable
 from gradekeeper_verifiers import runtime as runtime_module
 from gradekeeper_verifiers import snapshot as snapshot_module
 from gradekeeper_verifiers.config import KubernetesConfig
@@ -26,7 +27,7 @@ from gradekeeper_verifiers.runtime import KubernetesRuntime
 from gradekeeper_verifiers.snapshot import (
     SnapshotRules,
     empty_archive,
-    read_result,
+    read_packed,
     take_snapshot,
 )
 
@@ -155,8 +156,8 @@ async def test_a_box_that_cannot_be_asked(
 
     async def answer(api: FakeApi, argv: list[str], socket: web.WebSocketResponse) -> None:
         what(api)
-        # Three numbers as of a good archive, which then cannot be read.
-        await socket.send_bytes(b"\x011 1\n9\n")
+        # As of a good archive, which then does not come.
+        await socket.send_bytes(b"\x01packed 1 1\n")
         await socket.send_bytes(exit_status(0))
 
     async with FakeApi(tmp_path / "kubeconfig") as api:
@@ -246,7 +247,14 @@ async def _cut_twice(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> 
 
 async def _success_after_half(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
     if pack == 1:
-        await socket.send_bytes(b"\x011 10\n")
+        await socket.send_bytes(b"\x01packed 1 10\n")
+        await socket.send_bytes(exit_status(0))
+    return pack == 1
+
+
+async def _cut_archive(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+    if pack == 1:
+        await socket.send_bytes(b"\x01packed 1 10\nabc")
         await socket.send_bytes(exit_status(0))
     return pack == 1
 
@@ -257,7 +265,9 @@ async def _slow(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
     return pack == 1
 
 
-@pytest.mark.parametrize("spoil", [_unavailable, _cut, _cut_twice, _success_after_half, _slow])
+@pytest.mark.parametrize(
+    "spoil", [_unavailable, _cut, _cut_twice, _success_after_half, _cut_archive, _slow]
+)
 async def test_what_the_platform_spoils_is_done_again(
     far: tuple[FakeApi, Runtime], spoil: Any
 ) -> None:
@@ -284,27 +294,6 @@ async def test_an_api_server_that_refuses_for_a_while_is_asked_again(
     assert _names(await take_snapshot(box, RULES)) == ["./src/main/A.java"]
 
 
-async def test_a_short_read_is_done_again(far: tuple[FakeApi, Runtime]) -> None:
-    api, box = far
-    read = 0
-
-    async def spoil(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
-        nonlocal read
-        if not pack and "head -c" in " ".join(api.commands[-1]):
-            read += 1
-            if read == 1:
-                await socket.send_bytes(b"\x01abc")
-                await socket.send_bytes(b"\x02400")
-                await socket.send_bytes(exit_status(0))
-                return True
-        return False
-
-    api.on_exec = Node(spoil)
-
-    assert _names(await take_snapshot(box, RULES)) == ["./src/main/A.java"]
-    assert read == 2
-
-
 async def test_a_box_that_stays_out_of_reach_is_nobodys_submission(
     far: tuple[FakeApi, Runtime],
 ) -> None:
@@ -319,23 +308,89 @@ async def test_a_box_that_stays_out_of_reach_is_nobodys_submission(
     assert node.packs == 3
 
 
-async def test_each_try_removes_what_the_one_before_left(far: tuple[FakeApi, Runtime]) -> None:
-    """The storage of a box is limited, and one that is over it ends."""
+@pytest.mark.parametrize("kind", ["capture", "run"])
+async def test_an_agent_that_swaps_what_was_packed_changes_nothing(
+    far: tuple[FakeApi, Runtime], box: Runtime, tmp_path: Path, kind: str
+) -> None:
+    """It watches /tmp while its submission is packed, and writes over what is new there."""
+    api, taken_from = far if kind == "capture" else (far[0], box)
+    swapped = tmp_path / "swapped"
+    swap = (
+        "import glob, os, sys, time\n"
+        "known = set(glob.glob('/tmp/.gradekeeper*'))\n"
+        "print(flush=True)\n"
+        "while not os.path.exists(sys.argv[1] + '.stop'):\n"
+        "    for path in set(glob.glob('/tmp/.gradekeeper*')) - known:\n"
+        "        open(path, 'wb').write(b'swapped')\n"
+        "        open(sys.argv[1], 'a').write(path)\n"
+    )
+    agent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", swap, str(swapped), stdout=asyncio.subprocess.PIPE
+    )
+    assert agent.stdout is not None
+    await agent.stdout.readline()
+
+    async def nothing(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+        return False
+
+    api.on_exec = Node(nothing)
+    await box.write("src/main/A.java", b"class A {}")
+    try:
+        archive = await take_snapshot(taken_from, RULES)
+    finally:
+        swapped.with_name("swapped.stop").touch()
+        await agent.wait()
+    assert _names(archive) == ["./src/main/A.java"]
+    assert not swapped.exists()
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _link_to_zero(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _longer(path: Path) -> None:
+    path.write_bytes(b"x" * 100_000)
+
+
+@pytest.mark.parametrize("swap", [_pipe, _link_to_zero, _longer, Path.unlink])
+async def test_a_file_that_is_swapped_while_it_is_packed_is_the_agents_doing(
+    far: tuple[FakeApi, Runtime], tmp_path: Path, swap: Callable[[Path], None]
+) -> None:
+    """Between counting and packing: a `find` on PATH holds until the agent has swapped."""
     api, box = far
-    archives: list[Path] = []
+    target = tmp_path / "work/src/main/A.java"
+    held, go = tmp_path / "held", tmp_path / "go"
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "find").write_text(
+        f'#!/bin/sh\n/usr/bin/find "$@"\ntouch {held}\n'
+        f"while [ ! -e {go} ]; do /bin/sleep 0.01; done\n"
+    )
+    (tools / "find").chmod(0o755)
+    box.env = {"PATH": f"{tools}:{os.environ['PATH']}"}
 
-    async def spoil(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
-        if pack:
-            archives.append(Path(api.commands[-1][-2]))
-        if pack == 1:
-            archives[0].write_bytes(b"half")
-        return pack == 1
+    async def nothing(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
+        return False
 
-    api.on_exec = Node(spoil)
-
-    assert _names(await take_snapshot(box, RULES)) == ["./src/main/A.java"]
-    assert [archive.exists() for archive in archives] == [False, True]
-    archives[1].unlink()
+    api.on_exec = Node(nothing)
+    rules = SnapshotRules("src/main", max_files=5, max_bytes=10_000, seconds=5)
+    taking = asyncio.create_task(take_snapshot(box, rules))
+    async with asyncio.timeout(30):
+        while not held.exists():  # noqa: ASYNC110 - it is a process's
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(swap, target)
+        go.touch()
+        taken = await taking
+    if swap is _longer:
+        assert taken == Untransportable(bytes=10_001, files=1, reason=Reason.SUBMISSION_TOO_LARGE)
+    else:
+        assert _names(taken) == []
 
 
 async def _hangs(pack: int, api: FakeApi, socket: web.WebSocketResponse) -> bool:
@@ -388,21 +443,49 @@ async def test_a_box_that_hangs_as_its_node_fell_silent_is_nobodys_submission(
         await take_snapshot(box, rules)
 
 
+def _too_large_claim(size: int, files: int) -> Untransportable:
+    return Untransportable(bytes=size, files=files, reason=Reason.SUBMISSION_TOO_LARGE)
+
+
 @pytest.mark.parametrize(
-    ("says", "claim"),
+    ("said", "taken"),
     [
+        (b"packed 1 1\nabcEND", b"abc"),
+        (b"packed 1 1\nabcENDEND", b"abcEND"),
+        (b"packed 1 1\nabc", None),
+        (b"packed 1 1\nEND", None),
+        (b"packed 1 1", None),
+        (b"packed 1\nabcEND", None),
+        (b"packed 1 1 1\nabcEND", None),
+        (b"packed 1 many\nabcEND", None),
+        (b"packed 1 " + b"9" * 5_000 + b"\nabcEND", b"abc"),
+        (b"packed " + b"9" * 4_000 + b" 1\nabcEND", b"abc"),
+        (b"over 1 " + b"9" * 4_000 + b"\n", _too_large_claim(2**53, 1)),
+        (b"over 1 -1\n", None),
+        (b"over \xd9\xa1 1\n", None),
+        (b"over 1 1", None),
+        (b"missing 1\n", None),
+        (b"missing", None),
+        (b"missing\nEND", empty_archive()),
+        (b"what 1 1\nabcEND", None),
+        (b"\n", None),
+        (b"", None),
+        (b"\0" * 10_000, None),
         (
-            f"1 1 {'9' * 5_000}",
-            Untransportable(bytes=2**53, files=1, reason=Reason.SUBMISSION_TOO_LARGE),
+            b"packed 1 1\n" + b"x" * MAX_ARCHIVE_BYTES + b"END",
+            b"x" * MAX_ARCHIVE_BYTES,
         ),
-        (f"{'9' * 5_000} 1 1", None),
-        ("1 1 many", MALFORMED),
+        (
+            b"packed 1 1\n" + b"x" * (MAX_ARCHIVE_BYTES + 1),
+            _too_large_claim(MAX_ARCHIVE_BYTES + 1, 1),
+        ),
     ],
+    ids=range(23),
 )
-def test_numbers_without_end_are_only_a_wrong_claim(
-    says: str, claim: Untransportable | None
+def test_whatever_a_box_says_is_an_archive_a_claim_or_nothing(
+    said: bytes, taken: bytes | Untransportable | None
 ) -> None:
-    assert read_result(ProgramResult(0, says, ""), RULES) == claim
+    assert read_packed(said, RULES, b"END") == taken
 
 
 @pytest.mark.parametrize("folder", ["/etc", "../x", "a/../b", "-x", "a//b", "..", "a/"])

@@ -36,7 +36,7 @@ from gradekeeper.verdicts.model import (
     verdict_document,
 )
 from gradekeeper_verifiers.grading import GradedTask, GradedTaskConfig, GradingConfig
-from gradekeeper_verifiers.snapshot import SnapshotRules, take_snapshot
+from gradekeeper_verifiers.snapshot import SnapshotRules
 
 REPORT_KEY: Final = "grading"
 """Where `trace.info` keeps the report."""
@@ -211,10 +211,7 @@ class BillingTask(GradedTask, vf.Task[BillingData, vf.State, BillingTaskConfig])
         )
 
     async def _grade_locally(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
-        if trace.stop_condition == "setup_timeout":
-            raise TaskError("the setup ran out of time: there is nothing to grade")
-        submission = await take_snapshot(runtime, self.snapshot_rules())
-        await self.inspect(trace, submission)
+        submission = await self.take_submission(trace, runtime)
         try:
             graded = await grade_in_turn(
                 self.config.suite_path,

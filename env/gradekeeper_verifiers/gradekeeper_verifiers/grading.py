@@ -46,6 +46,7 @@ from gradekeeper.client import (
 )
 from gradekeeper.verdicts.model import Unjudged
 from gradekeeper.verdicts.verify import Verification, VerificationFailed, verify_verdict
+from gradekeeper_verifiers.ending import end_box
 from gradekeeper_verifiers.snapshot import SnapshotRules, take_snapshot
 
 INFO_KEY: Final = "gradekeeper"
@@ -111,17 +112,36 @@ class GradedTask:
         return None
 
     async def inspect(self, trace: Trace, submission: bytes | Untransportable) -> None:
-        """Look at what is about to be submitted, for what rewards need beyond the verdict."""
+        """Look at what is about to be submitted, for what rewards need beyond the verdict.
 
-    async def finalize(self, trace: Trace, runtime: Runtime) -> None:
-        """Submit what is in the box and wait for the verdict; a cancelled wait deletes the job.
+        What they need of the box itself is read before `finalize`, which ends it.
+        """
+
+    async def take_submission(self, trace: Trace, runtime: Runtime) -> bytes | Untransportable:
+        """Take what is submitted and end the box: nothing of the agent runs during the grading.
 
         Raises:
-            SandboxError: The platform lost the box or could not judge.
-            TaskError: The setup was not finished, or the configuration or the verdict is wrong.
+            SandboxError: The platform lost the box, or did not end it.
+            TaskError: The setup was not finished, or the box is not this rollout's to end.
         """
         if trace.stop_condition == "setup_timeout":
             raise TaskError("the setup ran out of time: there is nothing to grade")
+        if _is_lent(trace, runtime):
+            raise TaskError("the box is lent: its agent would run beside the grading")
+        submission = await take_snapshot(runtime, self.snapshot_rules())
+        await self.inspect(trace, submission)
+        await end_box(runtime)
+        return submission
+
+    async def finalize(self, trace: Trace, runtime: Runtime) -> None:
+        """Take what is in the box, end it, submit and wait for the verdict.
+
+        A cancelled wait deletes the job.
+
+        Raises:
+            SandboxError: The platform lost the box, did not end it, or could not judge.
+            TaskError: The setup was not finished, or the configuration or the verdict is wrong.
+        """
         grading: GradingConfig = self.config.grading
         try:
             keys = await asyncio.to_thread(_read_keys, grading)
@@ -130,8 +150,7 @@ class GradedTask:
             raise TaskError(f"grading cannot be used: {error}") from error
         if not keys:
             raise TaskError("no verdict could be believed: set grading.public_keys")
-        submission = await take_snapshot(runtime, self.snapshot_rules())
-        await self.inspect(trace, submission)
+        submission = await self.take_submission(trace, runtime)
         request = JobRequest(
             suite=grading.suite,
             submission=submission,
@@ -198,6 +217,12 @@ class GradedTask:
         if isinstance(verification.verdict, Unjudged):
             raise TaskError("the rollout was not judged, and has no reward")
         return verification
+
+
+def _is_lent(trace: Trace, runtime: Runtime) -> bool:
+    """Whether the box belongs to somebody else than this rollout, who may go on using it."""
+    placed = trace.agent.runtime
+    return runtime.info.borrowed or (placed is not None and placed.borrowed)
 
 
 async def _delete(client: GradingClient, request: JobRequest) -> None:

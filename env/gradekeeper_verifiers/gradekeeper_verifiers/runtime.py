@@ -32,6 +32,7 @@ from gradekeeper.client import (
 )
 from gradekeeper_verifiers.cluster import Cluster, pods_path, policies_path
 from gradekeeper_verifiers.config import KubernetesConfig, KubernetesRuntimeInfo
+from gradekeeper_verifiers.ending import end_pod
 from gradekeeper_verifiers.errors import BoxEndedError, BoxUnreachableError
 from gradekeeper_verifiers.execution import (
     Completed,
@@ -70,6 +71,8 @@ _MAX_FILE: Final = 256 << 20
 _KILLED: Final = 137
 _NOT_STARTED: Final = 126
 _CUT_OFF_SECONDS: Final = 30
+# An API server that restarts, or a node that comes back, needs less.
+_END_SECONDS: Final = 600.0
 _KILL_SECONDS: Final = 15.0
 # So long after its end a box may still look alive: the kubelet reports once a second or so.
 _AFTERMATH_SECONDS: Final = 15.0
@@ -84,12 +87,18 @@ _POLL_SECONDS: Final = (0.1, 1.0)
 _NOTE: Final = '{ echo $$ >"$1"; } 2>/dev/null; [ ! -e "$1.off" ] || exit 137; shift; '
 _RUN: Final = _NOTE + 'cd -- "$1" || exit 125; shift; exec "$@"'
 _KILL: Final = '{ true >"$1.off"; } 2>/dev/null; p=$(cat "$1") && kill -KILL "-$p"'
-# Only regular files: a pipe would never end, a device never stop.
+# Only regular files: a pipe would never end, a device never stop. What is counted and what is sent
+# is one open file, whatever takes its name meanwhile.
 _READ: Final = (
-    '[ -f "$1" ] || { echo "no such regular file" >&2; exit 66; }; '
-    'n=$(wc -c <"$1") || exit 66; [ -z "$2" ] || [ "$n" -le "$2" ] || n=$2; '
-    'head -c "$n" <"$1" && printf %s "$n" >&2'
+    '[ -f "$1" ] && exec 3<"$1" && [ -f /proc/self/fd/3 ] || '
+    '{ echo "no such regular file" >&2; exit 66; }; '
+    'n=$(wc -c </proc/self/fd/3) || exit 66; [ -z "$2" ] || [ "$n" -le "$2" ] || n=$2; '
+    'head -c "$n" <&3 && printf %s "$n" >&2'
 )
+# A pipe that takes a file's name at the right moment holds whoever opens it. Time of one read or
+# write, and bytes a second that any way to a box carries.
+_FILE_SECONDS: Final = 180.0
+_FILE_RATE: Final = 1 << 20
 # All of it lies in $3 before the file is touched, so no cut connection leaves half of one. Copied
 # and not moved from there: links, modes and owners stay.
 _WRITE: Final = (
@@ -203,6 +212,21 @@ class KubernetesRuntime(Runtime):
                     raise
                 await asyncio.sleep(delay)
 
+    async def end(self) -> None:
+        """Delete the Pod, and return once nothing of it runs; safe to repeat, and before `stop`.
+
+        Raises:
+            SandboxError: It was not seen to end.
+        """
+        if self._created:
+            known = self._pod["metadata"]["uid"] if self._pod is not None else None
+            async with _typed(f"box {self._box}"):
+                await end_pod(
+                    self._live(), self._namespace, self._box, uid=known, seconds=_END_SECONDS
+                )
+            self._created = False
+        await self.stop()
+
     async def teardown(self) -> None:
         """Delete the Pod, what belongs to it goes with it; safe to repeat."""
         cluster = self._cluster
@@ -265,6 +289,17 @@ class KubernetesRuntime(Runtime):
 
         A command that writes more than `max_output` bytes is killed: exit code 137 and a note.
         """
+        done = await self.capture(argv, env, max_output=self.config.max_output)
+        stderr = _text(done.stderr)
+        if done.code is None:
+            stderr += f"\nkilled: more than {self.config.max_output} bytes of output\n"
+        code = _KILLED if done.code is None else done.code
+        return ProgramResult(code, _text(done.stdout), stderr)
+
+    async def capture(
+        self, argv: Sequence[str], env: dict[str, str], *, max_output: int
+    ) -> Completed:
+        """Run a command as `run` does, for its bytes; its code is None if it wrote more of them."""
         process = f"{STATE_DIRECTORY}/{uuid.uuid4().hex}"
         command = self._command(argv, env, process)
         if len(urlencode([("command", part) for part in command])) > _MAX_COMMAND:
@@ -273,19 +308,9 @@ class KubernetesRuntime(Runtime):
             said = await self._put(script, lines.encode())
             if said is not None:
                 # It runs and cannot hold even that: no room left, or no folder. Its own doing.
-                return ProgramResult(_NOT_STARTED, "", f"the command was not put into {said}")
+                return Completed(_NOT_STARTED, b"", f"the command was not put into {said}".encode())
             command = ["sh", script]
-        try:
-            done = await self._exec(command, max_output=self.config.max_output)
-        except asyncio.CancelledError:
-            await run_shielded(self._kill(process))
-            raise
-        stderr = _text(done.stderr)
-        if done.code is None:
-            await self._kill(process)
-            stderr += f"\nkilled: more than {self.config.max_output} bytes of output\n"
-        code = _KILLED if done.code is None else done.code
-        return ProgramResult(code, _text(done.stdout), stderr)
+        return await self._killing(process, self._exec(command, max_output=max_output))
 
     def _command(self, argv: Sequence[str], env: dict[str, str], process: str) -> list[str]:
         variables = [f"{name}={value}" for name, value in self.process_env(env).items()]
@@ -367,7 +392,15 @@ class KubernetesRuntime(Runtime):
         """Run a script of this module; its code is None if it said too much and was killed."""
         process = f"{STATE_DIRECTORY}/{uuid.uuid4().hex}"
         command = ["sh", "-c", _NOTE + script, "sh", process, *arguments]
-        done = await self._exec(command, stdin=stdin, max_output=max_output)
+        return await self._killing(process, self._exec(command, stdin=stdin, max_output=max_output))
+
+    async def _killing(self, process: str, command: Awaitable[Completed]) -> Completed:
+        """Wait for a command; kill it if it wrote too much, or nobody waits any more."""
+        try:
+            done = await command
+        except asyncio.CancelledError:
+            await run_shielded(self._kill(process))
+            raise
         if done.code is None:
             await self._kill(process)
         return done
@@ -453,7 +486,13 @@ class KubernetesRuntime(Runtime):
     async def _read(self, path: str, max_bytes: int | None = None) -> bytes:
         limit = "" if max_bytes is None else str(max_bytes)
         most = (_MAX_FILE if max_bytes is None else max_bytes) + _MAX_SAID
-        done = await self._script(_READ, self._path(path), limit, max_output=most)
+        try:
+            async with asyncio.timeout(_FILE_SECONDS + most / _FILE_RATE) as allowed:
+                done = await self._script(_READ, self._path(path), limit, max_output=most)
+        except TimeoutError:
+            if not allowed.expired():
+                raise
+            raise SandboxError(f"box {self._box}: read {path!r}: it took too long") from None
         if done.code != 0 or str(len(done.stdout)) != _text(done.stderr).strip():
             raise SandboxError(
                 f"box {self._box}: read {path!r}: {_text(done.stderr).strip()[-500:]}"
@@ -471,7 +510,14 @@ class KubernetesRuntime(Runtime):
         """Write a file; what kept the box from taking it, or None."""
         # In /tmp, which is always there: the folder of the file may be what is submitted.
         first = f"{STATE_DIRECTORY}-{uuid.uuid4().hex}"
-        done = await self._script(_WRITE, self._path(path), str(len(data)), first, stdin=data)
+        sizes = (str(len(data)), first)
+        try:
+            async with asyncio.timeout(_FILE_SECONDS + len(data) / _FILE_RATE) as allowed:
+                done = await self._script(_WRITE, self._path(path), *sizes, stdin=data)
+        except TimeoutError:
+            if not allowed.expired():
+                raise
+            return f"{path!r}: it took too long"
         if done.code == 0 and _text(done.stdout).strip() == str(len(data)):
             return None
         return (

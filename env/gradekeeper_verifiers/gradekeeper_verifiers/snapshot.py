@@ -9,40 +9,46 @@ is there again.
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import io
 import posixpath
 import secrets
 import tarfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from verifiers.v1.errors import SandboxError
-from verifiers.v1.runtimes import ProgramResult, Runtime
+from verifiers.v1.runtimes import Runtime
 
 from gradekeeper.api.reasons import Reason
 from gradekeeper.client import MAX_ARCHIVE_BYTES, Untransportable
 from gradekeeper_verifiers.errors import BoxEndedError, BoxUnreachableError
+from gradekeeper_verifiers.execution import Completed
 
-# $1 folder, $2 files and $3 bytes at most, $4 archive to write, $5 bytes of the tar at most. All is
-# counted with an end: a file may be endless, or grow while it is read. What an earlier try left
-# goes first, as it counts towards the box's storage.
+# $1 folder, $2 files and $3 bytes at most, $4 bytes of the tar and $5 of the archive at most, $6
+# what ends it. All is counted with an end: a file may be endless, or grow while it is read. And all
+# leaves as one stream, a line that says how the counting went, the archive, the end: nothing lies
+# in the box between packing and reading, where its agent could change it.
 _PACK: Final = """
-rm -f "${4%.*}".*
-[ -d "$1" ] && [ ! -L "$1" ] || exit 10
+[ -d "$1" ] && [ ! -L "$1" ] || { echo missing; exit; }
 n=$(find "./$1" -type f | head -n $(($2 + 1)) | wc -l)
 b=0
 [ "$n" -gt "$2" ] || b=$(find "./$1" -type f -exec cat {} + | head -c $(($3 + 1)) | wc -c)
-echo $n $b
-[ "$n" -le "$2" ] && [ "$b" -le "$3" ] || exit 11
-{ tar -cf - "./$1" || echo failed >"$4.failed"; } | head -c "$5" | gzip -1 >"$4" || exit 12
-[ ! -e "$4.failed" ] || exit 12
-wc -c <"$4"
+[ "$n" -le "$2" ] && [ "$b" -le "$3" ] || { echo over $n $b; exit; }
+echo packed $n $b
+exec 4>&1
+f=$({ { tar -cf - "./$1" || echo x >&3; } | head -c "$4" | { gzip -1 || echo x >&3; } |
+head -c "$5" >&4; } 3>&1)
+[ -n "$f" ] || printf %s "$6"
 """
-_MISSING: Final = 10
-_OVER: Final = 11
+# Of a runtime whose commands hand out nothing but text.
+_PACK_AS_TEXT: Final = f"({_PACK}) | base64"
 _BLOCK: Final = 512
 _DIGITS: Final = 20
+# Of what is said around an archive.
+_MAX_SAID: Final = 4096
 # Tries in a box that is there, and tries that do not reach it.
 _TRIES: Final = 2
 _REACHES: Final = 3
@@ -77,6 +83,16 @@ class SnapshotRules:
             raise ValueError(f"a clean path below the workdir is needed, not {self.folder!r}")
 
 
+@runtime_checkable
+class _Captures(Protocol):
+    """A runtime whose commands hand out bytes."""
+
+    async def capture(
+        self, argv: Sequence[str], env: dict[str, str], *, max_output: int
+    ) -> Completed:
+        """Run a command for its bytes."""
+
+
 async def take_snapshot(runtime: Runtime, rules: SnapshotRules) -> bytes | Untransportable:
     """Pack a folder of a box.
 
@@ -90,12 +106,10 @@ async def take_snapshot(runtime: Runtime, rules: SnapshotRules) -> bytes | Untra
     Raises:
         SandboxError: The platform took the box away, or cannot reach it.
     """
-    name = secrets.token_hex(8)
     failed = missed = 0
     while True:
-        archive = f"/tmp/.gradekeeper-{name}.{failed + missed}"  # noqa: S108 - in the box
         try:
-            taken = await _try(runtime, rules, archive)
+            taken = await _try(runtime, rules)
             if taken is not None:
                 return taken
             await _ask(runtime)
@@ -115,33 +129,39 @@ async def take_snapshot(runtime: Runtime, rules: SnapshotRules) -> bytes | Untra
                 return _malformed()
 
 
-async def _try(
-    runtime: Runtime, rules: SnapshotRules, archive: str
-) -> bytes | Untransportable | None:
+async def _try(runtime: Runtime, rules: SnapshotRules) -> bytes | Untransportable | None:
     """Pack and fetch once; None: the box handed out nothing that could be used, whyever.
 
     Raises:
         BoxEndedError: What runs in the box ended it.
-        BoxUnreachableError: A command was lost on its way.
+        BoxUnreachableError: The command was lost on its way.
     """
     # Each file has a header, and may be padded; folders are no files and yet have one.
     most = rules.max_bytes + 2 * _BLOCK * rules.max_files + 4096 * _BLOCK
-    numbers = (str(rules.max_files), str(rules.max_bytes))
-    argv = ["sh", "-c", _PACK, "sh", rules.folder, *numbers, archive, str(most)]
+    end = secrets.token_hex(16)
+    limits = (rules.max_files, rules.max_bytes, most, MAX_ARCHIVE_BYTES + 1)
+    arguments = ["sh", rules.folder, *map(str, limits), end]
     try:
         async with asyncio.timeout(rules.seconds):
-            packed = await runtime.run(argv, {})
-            claim = read_result(packed, rules)
-            if claim == _malformed():
-                return None
-            if claim is not None or packed.exit_code == _MISSING:
-                return claim or empty_archive()
-            data: bytes = await runtime.read(archive, max_bytes=MAX_ARCHIVE_BYTES)
-            return data
+            said = await _stream(runtime, arguments)
     except (BoxEndedError, BoxUnreachableError):
         raise
     except (TimeoutError, SandboxError):
         return None
+    return read_packed(said, rules, end.encode())
+
+
+async def _stream(runtime: Runtime, arguments: list[str]) -> bytes:
+    """Pack, and return all that the box said."""
+    if isinstance(runtime, _Captures):
+        argv = ["sh", "-c", _PACK, *arguments]
+        done = await runtime.capture(argv, {}, max_output=MAX_ARCHIVE_BYTES + _MAX_SAID)
+        return done.stdout
+    text = (await runtime.run(["sh", "-c", _PACK_AS_TEXT, *arguments], {})).stdout
+    try:
+        return await asyncio.to_thread(base64.b64decode, text)
+    except ValueError:
+        return b""
 
 
 async def _ask(runtime: Runtime) -> None:
@@ -164,36 +184,39 @@ async def _ask(runtime: Runtime) -> None:
         raise BoxUnreachableError("the box does not answer, and nothing says that it runs")
 
 
-def read_result(packed: ProgramResult, rules: SnapshotRules) -> Untransportable | None:
-    """Return the claim that the packing's result calls for; None: there is an archive, or nothing.
+def read_packed(said: bytes, rules: SnapshotRules, end: bytes) -> bytes | Untransportable | None:
+    """Return the archive, or the claim to make instead; None: neither is there. Pure.
 
-    The numbers come out of the box: at most they make the agent's own claim a wrong one. Pure.
+    The numbers come out of the box: at most they make the agent's own claim a wrong one.
+
+    Args:
+        said: All that packing wrote; maybe cut, maybe the agent's own.
+        rules: What was asked for.
+        end: What follows a whole archive.
     """
+    line, newline, rest = said.partition(b"\n")
+    how, *words = line[:_MAX_SAID].split()[:4] or [b""]
     # Cut as they are, since Python reads no number of thousands of digits.
-    numbers = [
-        int(word[:_DIGITS])
-        for word in packed.stdout.split()[:3]
-        if word.isascii() and word.isdigit()
-    ]
-    if packed.exit_code == _MISSING:
+    numbers = [min(int(word[:_DIGITS]), 2**53) for word in words if word.isdigit()]
+    if not newline or len(numbers) != len(words):
         return None
-    if packed.exit_code == _OVER and len(numbers) == 2:
-        files, size = (min(number, 2**53) for number in numbers)
-        return Untransportable(
-            bytes=size,
-            files=files,
-            reason=Reason.SUBMISSION_TOO_MANY_FILES
-            if files > rules.max_files
-            else Reason.SUBMISSION_TOO_LARGE,
-        )
-    if packed.exit_code or len(numbers) != 3:
-        return _malformed()
-    if numbers[2] > MAX_ARCHIVE_BYTES:
-        size = min(numbers[2], 2**53)
-        return Untransportable(
-            bytes=size, files=min(numbers[0], 2**53), reason=Reason.SUBMISSION_TOO_LARGE
-        )
-    return None
+    if how == b"missing" and not numbers:
+        return empty_archive()
+    if len(numbers) != 2:
+        return None
+    files, size = numbers
+    if how == b"over":
+        if files > rules.max_files:
+            return Untransportable(bytes=size, files=files, reason=Reason.SUBMISSION_TOO_MANY_FILES)
+        return Untransportable(bytes=size, files=files, reason=Reason.SUBMISSION_TOO_LARGE)
+    if how != b"packed":
+        return None
+    archive = rest.removesuffix(end)
+    if len(archive) > MAX_ARCHIVE_BYTES:
+        # No more than that was counted.
+        size = MAX_ARCHIVE_BYTES + 1
+        return Untransportable(bytes=size, files=files, reason=Reason.SUBMISSION_TOO_LARGE)
+    return archive if archive and len(archive) < len(rest) else None
 
 
 def empty_archive() -> bytes:

@@ -117,6 +117,23 @@ def read_box(pod: Manifest | None, uid: str | None = None) -> BoxState:
     return _read_wait(status, state.get("waiting") or {})
 
 
+def is_gone(pod: Manifest, uid: str | None) -> bool:
+    """Whether the Pod of this UID, None for any, is no more: another has its name."""
+    return uid is not None and (pod.get("metadata") or {}).get("uid") != uid
+
+
+def has_stopped(pod: Manifest) -> bool:
+    """Whether a Pod is being deleted, and its node says that each of its containers has ended."""
+    status = pod.get("status") or {}
+    states = [
+        container.get("state") or {}
+        for kind in ("containerStatuses", "ephemeralContainerStatuses")
+        for container in status.get(kind) or []
+    ]
+    deleting = bool((pod.get("metadata") or {}).get("deletionTimestamp"))
+    return deleting and bool(states) and all("terminated" in state for state in states)
+
+
 def _container_state(status: Manifest) -> Manifest:
     for container in status.get("containerStatuses") or []:
         if container.get("name") == CONTAINER:
