@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from gradekeeper.referee import child, intake, isolation, java17, report
-from gradekeeper.referee.build import MAX_OUTPUT, build_in_child
 from gradekeeper.referee.bundle import (
     MAX_BUNDLE_JSON,
     Group,
@@ -26,8 +25,8 @@ from gradekeeper.referee.bundle import (
     check_manifest,
     load_suite,
 )
-from gradekeeper.referee.channel import EXITED, Channel
 from gradekeeper.referee.clocks import Finding, Ticker, judge_time, measure_sizes
+from gradekeeper.referee.compiling import Compiler
 from gradekeeper.referee.errors import (
     LaneGone,
     PlatformError,
@@ -36,10 +35,9 @@ from gradekeeper.referee.errors import (
     Unjudgeable,
 )
 from gradekeeper.referee.job import Identity, Job, Layout, identify, parse_job
-from gradekeeper.referee.lanes import KILL_SECONDS, Lane, Listener, Order
+from gradekeeper.referee.lanes import Lane, Listener, Order
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.play import random_below
-from gradekeeper.referee.report import ReportError, parse_report
 from gradekeeper.referee.result import (
     COMPLETED,
     DOES_NOT_COMPILE,
@@ -69,7 +67,6 @@ archive that takes too long to unpack is refused, it does not make the referee f
 LATEST_SHARE: Final = 1.75
 """What a node took is given back to a suite's budget until it has become so much longer: 900 s end
 well before the 1,800 s that an attempt may last."""
-BUILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=60, file_mib=32)
 
 
 @dataclass(slots=True)
@@ -411,13 +408,22 @@ class _Grading:
             LaneGone: the lane was lost.
             Unjudgeable: `NodeOverloaded`.
         """
+        compiler = Compiler(
+            suite,
+            self._layout.view,
+            self._layout.lane / "app",
+            self._order_limits(suite, suite.build.heap_mib),
+            lane,
+            self._orders,
+            self._log,
+        )
         taken = 0.0
         stretched: float | None = None
         while True:
             began = time.monotonic()
             seconds = suite.build.timeout_seconds * (stretched or 1.0)
             until = min(deadline + taken, began + seconds, latest)
-            kind, number, text = self._build_once(suite, lane, until)
+            kind, number, text = compiler.compile(until)
             ended = time.monotonic()
             lane.sweep()
             self._log.event("build", kind=kind, number=number, cause=text)
@@ -449,114 +455,6 @@ class _Grading:
             if kind == report.BUILD_ERRORS:
                 raise _Built("The submission does not compile.")
             raise _Built("The compiler ended without a result.")
-
-    def _build_once(self, suite: Suite, lane: Lane, until: float) -> tuple[str, int, str]:
-        number = next(self._orders)
-        view = self._layout.view
-        scratch = f"{view.scratch}/b{number}"
-        reserved = java17.reserved_folders([group.driver for group in suite.groups])
-        output_r, output_w = child.pipe()
-        errors_r, errors_w = child.pipe()
-        reading, report_w = child.pipe()
-        control_r, control = child.pipe()
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        pid = child.fork()
-        if pid == 0:
-            self._build_child((output_r, errors_r, control_r), report_w, reserved, until)
-        for descriptor in (output_r, errors_r, report_w, control_r):
-            os.close(descriptor)
-        order = Order(
-            number,
-            java17.compiler(suite.build, scratch, view),
-            java17.ENVIRONMENT,
-            scratch,
-            f"b{number}",
-            self._order_limits(suite, suite.build.heap_mib),
-        )
-        try:
-            try:
-                lane.order(order, (null, output_w, errors_w))
-            finally:
-                for descriptor in (null, output_w, errors_w):
-                    os.close(descriptor)
-            return self._watch_build(lane, number, reading, control, until)
-        finally:
-            os.close(reading)
-            os.close(control)
-            child.reap(pid, grace=0.2)
-
-    def _watch_build(
-        self, lane: Lane, number: int, reading: int, control: int, until: float
-    ) -> tuple[str, int, str]:
-        """Wait for the child's report, then for the end of the order."""
-        found = (report.BUILD_VIOLATION, 0, "the child that read its output ended")
-        ended = False
-        held = b""
-        kill_by: float | None = None
-        poll = select.poll()
-        poll.register(lane, select.POLLIN)
-        poll.register(reading, select.POLLIN)
-        over = False
-        while not (over and ended):
-            now = time.monotonic()
-            if not over and now >= until + 5.0:
-                over = True
-                poll.unregister(reading)
-            if over and not ended and kill_by is None:
-                kill_by = now + KILL_SECONDS
-                lane.kill(number)
-            if kill_by is not None and now > kill_by:
-                raise LaneGone("laned did not end the compiler", KILL_SECONDS)
-            ready = {descriptor for descriptor, _ in poll.poll(100)}
-            if reading in ready and not over:
-                data = os.read(reading, 65536)
-                over = not data
-                *lines, held = (held + data).split(b"\n")
-                for line in lines:
-                    found = self._take_build(line, found)
-                if over:
-                    poll.unregister(reading)
-            if lane.fileno() in ready:
-                for event in lane.events():
-                    if event.id == number and event.verb in ("exit", "refused"):
-                        ended = True
-                        try:
-                            os.write(control, EXITED)
-                        except OSError:
-                            pass  # the child is gone as well
-        return found
-
-    def _take_build(self, line: bytes, found: tuple[str, int, str]) -> tuple[str, int, str]:
-        try:
-            parsed = parse_report(line)
-        except ReportError:
-            return report.BUILD_VIOLATION, 0, "the child that read its output failed"
-        if parsed.kind == report.ERRORS:
-            self._log.event("compiler", text=parsed.text)
-            return found
-        if parsed.kind in (report.BUILT, report.BUILD_ERRORS, report.BUILD_VIOLATION):
-            return parsed.kind, parsed.number, parsed.text
-        return report.BUILD_VIOLATION, 0, "the child that read its output failed"
-
-    def _build_child(
-        self,
-        descriptors: tuple[int, int, int],
-        report_to: int,
-        reserved: frozenset[str],
-        until: float,
-    ) -> None:
-        """Never returns."""
-        status = 1
-        try:
-            child.confine(BUILD_BOUNDS, [*descriptors, report_to])
-            output, errors, control = descriptors
-            channel = Channel(
-                output=output, errors=errors, control=control, feed=None, max_bytes=MAX_OUTPUT
-            )
-            build_in_child(channel, report_to, self._layout.lane / "app", reserved, until)
-            status = 0
-        finally:
-            os._exit(status)
 
     def _run(
         self,

@@ -21,7 +21,7 @@ from typing import Final
 
 from gradekeeper.referee import child, report
 from gradekeeper.referee.bundle import Group, Limits, Test
-from gradekeeper.referee.channel import EXITED, Channel
+from gradekeeper.referee.channel import EXITED
 from gradekeeper.referee.clocks import (
     BUDGET_WATCH_SECONDS,
     WATCH_SECONDS,
@@ -35,8 +35,8 @@ from gradekeeper.referee.errors import LaneGone, Unjudgeable
 from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
 from gradekeeper.referee.log import DetailLog
-from gradekeeper.referee.observations import MAX_RUN_BYTES
-from gradekeeper.referee.play import KEPT_SHARE, Case, Plan, play_in_child
+from gradekeeper.referee.play import KEPT_SHARE, Case, Plan
+from gradekeeper.referee.players import starting
 from gradekeeper.referee.report import Report, ReportError, parse_report
 from gradekeeper.referee.result import (
     ENDED_EARLY,
@@ -66,7 +66,6 @@ _KILLED: Final = frozenset(str(128 + number) for number in (1, 2, 15))
 START: Final = "start"
 RUN: Final = "run"
 SUITE: Final = "suite"
-CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,25 +376,19 @@ class Runs:
             test_seconds=self._limits.test_timeout_seconds * unit.stretch,
             repeat=unit.repeat,
         )
-        feed_r, feed_w = child.pipe()
-        output_r, output_w = child.pipe()
-        errors_r, errors_w = child.pipe()
-        reading, report_w = child.pipe()
-        control_r, control = child.pipe()
-        pid = child.fork()
-        if pid == 0:
-            _play(plan, (output_r, errors_r, control_r, feed_w), report_w, self._detail)
-        for descriptor in (feed_w, output_r, errors_r, report_w, control_r):
-            os.close(descriptor)
-        os.set_blocking(reading, False)
-        alone = alone or self._apart
-        run = _Run(unit, number, pid, reading, control, cases, time.monotonic(), alone)
-        self._active[number] = run
-        try:
-            self._lane.order(self._make_order(number, unit.group), (feed_r, output_w, errors_w))
-        finally:
-            for descriptor in (feed_r, output_w, errors_w):
-                os.close(descriptor)
+        order = self._make_order(number, unit.group)
+        with starting(plan, self._detail) as (player, descriptors):
+            self._active[number] = _Run(
+                unit,
+                number,
+                player.pid,
+                player.reading,
+                player.control,
+                cases,
+                time.monotonic(),
+                alone or self._apart,
+            )
+            self._lane.order(order, descriptors)
 
     def _wait(self) -> None:
         poll = select.poll()
@@ -829,27 +822,3 @@ class Runs:
                 self._take(run, parse_report(line))
         except (BlockingIOError, ReportError, Unjudgeable):
             pass
-
-
-def _play(
-    plan: Plan, descriptors: tuple[int, int, int, int], report_to: int, detail: int | None
-) -> None:
-    """In the child; never returns."""
-    status = 1
-    try:
-        output, errors, control, feed = descriptors
-        keep = [output, errors, control, feed, report_to]
-        child.confine(CHILD_BOUNDS, keep if detail is None else [*keep, detail])
-        channel = Channel(
-            output=output, errors=errors, control=control, feed=feed, max_bytes=MAX_RUN_BYTES
-        )
-        play_in_child(plan, channel, report_to, detail)
-        status = 0
-    except BaseException as error:
-        # The referee scores a dead child; here only the kind of the failure is of interest.
-        os.write(
-            report_to,
-            report.encode_report(Report(report.ERRORS, text=f"child: {type(error).__name__}")),
-        )
-    finally:
-        os._exit(status)
