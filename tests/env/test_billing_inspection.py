@@ -7,12 +7,14 @@ import io
 import os
 import resource
 import tarfile
+import time
 
 import pytest
 
 from billing_payment_debug import defects
 from billing_payment_debug.inspection import MAX_BYTES, MAX_FILES, UNREADABLE, Inspection, inspect
 from gradekeeper.suites.trees import archive_tree
+from hostile.archives import KINDS
 
 GIVEN = defects.task_repo()
 PACKAGE = "java/com/acme/billing"
@@ -79,7 +81,7 @@ def test_nothing_is_said_of_what_cannot_be_read(archive: bytes) -> None:
     assert inspect(archive, GIVEN) == UNREADABLE
 
 
-def test_deep_folders_take_no_files_of_this_process_away() -> None:
+def test_deep_folders_are_told_and_take_no_files_of_this_process_away() -> None:
     deep = f"src/main/java/{'a/' * 500}A.java"
     archive = archive_tree({deep: (b"", False), TAX: (b"", False)})
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -90,4 +92,14 @@ def test_deep_folders_take_no_files_of_this_process_away() -> None:
         found = inspect(archive, {TAX: b"x"})
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert found.main_files_changed == (TAX,)
+    assert found.main_files_changed == (deep, TAX)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_archive_takes_this_process_its_time(kind: str) -> None:
+    archive = KINDS[kind]()
+    began = time.process_time()
+
+    assert inspect(archive, GIVEN).public_tests_intact is False
+
+    assert time.process_time() - began < 2

@@ -1,17 +1,17 @@
 """What of a submission the hidden tests do not tell: which files an agent changed.
 
-The archive is a stranger's, and is read by the referee's own reader, with an end to everything.
+The archive is a stranger's, and is read by the referee's own reader, in a process of its own that
+ends where its bounds do.
 """
 
-import tempfile
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from gradekeeper.referee.bundle import SubmissionRules
 from gradekeeper.referee.errors import Refused
-from gradekeeper.referee.intake import unpack
+from gradekeeper.referee.listing import list_archive
 
 FOLDER: Final = "src"
 """What of the repository is submitted."""
@@ -20,9 +20,7 @@ MAX_FILES: Final = 1_000
 MAX_BYTES: Final = 8 << 20
 """Of all regular files."""
 
-# Deeper files are no sources that anybody writes, and a folder is removed with a file descriptor
-# held for each of its levels: an agent could use up those of the whole process.
-_TOO_DEEP: Final = f"{FOLDER}/{'*/' * 32}**"
+_RULES: Final = SubmissionRules([f"{FOLDER}/**"], [], MAX_FILES, MAX_BYTES)
 _SOURCES: Final = f"{FOLDER}/main/java/"
 _TESTS: Final = f"{FOLDER}/test/java/"
 
@@ -46,35 +44,33 @@ UNREADABLE: Final = Inspection(False, ())
 
 
 def inspect(archive: bytes, given: Mapping[str, bytes]) -> Inspection:
-    """Compare a submission with what the agent was given.
+    """Compare a submission with what the agent was given; blocks.
 
     Args:
         archive: tar.gz of the folder `src`.
         given: The task's repository: path -> content.
+
+    Raises:
+        ListingError: This machine could not read it.
     """
-    rules = SubmissionRules([f"{FOLDER}/**"], [_TOO_DEEP], MAX_FILES, MAX_BYTES)
-    with tempfile.TemporaryDirectory(prefix="billing-") as temporary:
-        packed, folder = Path(temporary) / "submission", Path(temporary) / "files"
-        packed.write_bytes(archive)
-        folder.mkdir()
-        try:
-            unpack([packed], folder, rules)
-        except Refused:
-            return UNREADABLE
-        submitted = {
-            path.relative_to(folder).as_posix(): path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file()
-        }
-    return compare(submitted, given)
+    try:
+        submitted = list_archive(archive, _RULES)
+    except Refused:
+        return UNREADABLE
+    return compare(submitted, digests(given))
 
 
-def compare(submitted: Mapping[str, bytes], given: Mapping[str, bytes]) -> Inspection:
+def digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    """SHA-256 in hex of each file; pure."""
+    return {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+
+
+def compare(submitted: Mapping[str, str], given: Mapping[str, str]) -> Inspection:
     """Compare files with those that the agent was given; pure.
 
     Args:
-        submitted: Path -> content, at least of all sources and tests.
-        given: The task's repository.
+        submitted: Path -> digest, at least of all sources and tests.
+        given: That of the task's repository.
     """
     return Inspection(
         all(submitted.get(path) == given[path] for path in given if path.startswith(_TESTS)),

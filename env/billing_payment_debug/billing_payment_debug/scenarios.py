@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from billing_payment_debug import defects, scoring
-from billing_payment_debug.inspection import Inspection, compare
+from billing_payment_debug.inspection import Inspection, compare, digests
 from gradekeeper.api.reasons import Decision
 from gradekeeper.referee.result import NOT_RUN, PASSED
 from gradekeeper.suites import SuiteError
@@ -248,7 +248,9 @@ def _load(folder: Path, chosen: Sequence[str]) -> Iterator[Check]:
             settings=settings,
             expect=scenario.expect,
             tests=tests,
-            rewards=expected_rewards(scenario.expect, tests, active, compare(submitted, given)),
+            rewards=expected_rewards(
+                scenario.expect, tests, active, compare(digests(submitted), digests(given))
+            ),
             about=_digest(archive, active, settings, tests),
         )
 

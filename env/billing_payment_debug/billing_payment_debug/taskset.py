@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -26,6 +27,7 @@ from billing_payment_debug.prompts import VARIANTS, build_prompt
 from billing_payment_debug.scoring import Score
 from gradekeeper.client import Untransportable
 from gradekeeper.referee.grading import LATEST_SHARE
+from gradekeeper.referee.listing import ListingError
 from gradekeeper.suites.trees import archive_tree
 from gradekeeper.verdicts.model import (
     Graded,
@@ -44,6 +46,9 @@ WORKDIR: Final = "/workspace/billing-service"
 _ALL: Final = len(defects.GROUPS)
 # What the suite has signed: other numbers would need another suite.
 _REPEATS: Final = 3
+# Threads of its own: those of the event loop serve every rollout, and a hostile archive takes one
+# for ten seconds.
+_inspecting = ThreadPoolExecutor(max_workers=2, thread_name_prefix="inspecting")
 _SUBMISSION: Final = SnapshotRules(FOLDER, max_files=MAX_FILES, max_bytes=MAX_BYTES)
 
 
@@ -190,7 +195,11 @@ class BillingTask(GradedTask, vf.Task[BillingData, vf.State, BillingTaskConfig])
         """Note what the agent changed."""
         found = UNREADABLE
         if isinstance(submission, bytes):
-            found = await asyncio.to_thread(inspect, submission, self.repository())
+            working = _inspecting.submit(inspect, submission, self.repository())
+            try:
+                found = await asyncio.wrap_future(working)
+            except ListingError as error:
+                raise SandboxError(str(error)) from error
         trace.info[REPORT_KEY] = {
             "public_tests_intact": found.public_tests_intact,
             "main_files_changed": list(found.main_files_changed),

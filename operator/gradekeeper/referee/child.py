@@ -85,7 +85,8 @@ def confine(bounds: Bounds, keep: Sequence[int]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     start = 0
     for descriptor in sorted({2, *keep}):
-        os.closerange(start, descriptor)
+        if descriptor:  # an empty range from 0 is all there is to CPython 3.11
+            os.closerange(start, descriptor)
         start = descriptor + 1
     os.closerange(start, max(start, 1024))
 

@@ -36,6 +36,14 @@ MAX_ARCHIVE_BYTES: Final = 24 * 1024 * 1024
 MAX_ENTRIES: Final = 50_000
 MAX_HEADER_BYTES: Final = 64 * 1024
 """One long name or pax header."""
+MAX_RECORDS: Final = 8 * MAX_ENTRIES
+"""Records of all pax headers together. An honest entry has two to six; each costs the reader as
+much time as hundreds of bytes of a file, however short it is."""
+MAX_MEMBERS: Final = 8_192
+"""Members of the gzip stream; the shortest has 20 bytes, and each costs the reader a new engine.
+Tools that compress in blocks make one of 64 KiB."""
+MAX_SEGMENTS: Final = 20 * MAX_ENTRIES
+"""Segments of all names together."""
 MAX_PATH: Final = 1_024
 MAX_FOLDERS: Final = 4_000
 """Of the taken files. A folder has no bytes that a limit of a volume would count, but the kernel
@@ -112,44 +120,105 @@ def unpack(paths: Sequence[Path], target: Path, rules: SubmissionRules) -> Unpac
         Refused: `SubmissionMalformed`, `SubmissionTooManyFiles` or `SubmissionTooLarge`.
         OSError: the target cannot be written.
     """
-    # A stream of files within the limit is at most this long: their bytes, and for each entry
-    # its headers and padding. Beyond it there is only a bomb.
-    limit = rules.max_bytes + MAX_ENTRIES * 4 * _BLOCK + 4 * MAX_HEADER_BYTES
-    takes = compile_rules(rules)
     sizes: dict[str, int] = {}
-    folders: set[str] = set()
-    total = skipped = 0
-    stream = _Stream(_gunzip(_chunks(paths), limit))
-    for entry in read_tar(stream):
-        if not entry.regular:
-            skipped += 1
-            continue
-        total += entry.size
-        if total > rules.max_bytes:
-            raise Refused(
-                SUBMISSION_TOO_LARGE,
-                f"The submission's files hold more than {rules.max_bytes} bytes.",
-            )
-        path = clean_path(entry.name)
-        if path is None or not takes(path) or not _fits(path, sizes, folders):
-            skipped += 1
-            continue
-        if path not in sizes and len(sizes) >= rules.max_files:
+    taken = _Taken(rules)
+    for path, entry in taken.read(_chunks(paths)):
+        sizes[path] = entry.size
+        _write(target, path, entry.read())
+    return Unpacked(files=len(sizes), size=sum(sizes.values()), skipped=taken.skipped)
+
+
+def digests(chunks: Iterator[bytes], rules: SubmissionRules) -> dict[str, str]:
+    """Return what `unpack` would write, as path -> SHA-256 in hex; nothing is written.
+
+    Args:
+        chunks: the archive.
+        rules: the suite's.
+
+    Raises:
+        Refused: as `unpack` does.
+    """
+    found: dict[str, str] = {}
+    for path, entry in _Taken(rules).read(chunks):
+        content = hashlib.sha256()
+        for piece in entry.read():
+            content.update(piece)
+        found[path] = content.hexdigest()
+    return found
+
+
+class _Taken:
+    """The entries of an archive that rules take, and how many they do not.
+
+    Attributes:
+        skipped: entries that the rules leave out.
+    """
+
+    def __init__(self, rules: SubmissionRules) -> None:
+        self._rules = rules
+        self._takes = compile_rules(rules)
+        self._folders: set[str] = set()
+        self._sizes: dict[str, int] = {}
+        self.skipped = 0
+
+    def read(self, chunks: Iterator[bytes]) -> Iterator[tuple[str, "Entry"]]:
+        """Yield path and entry, whose content is read before the next one; a path may come again.
+
+        Raises:
+            Refused: `SubmissionMalformed`, `SubmissionTooManyFiles` or `SubmissionTooLarge`.
+        """
+        # A stream of files within the limit is at most this long: their bytes, and for each entry
+        # its headers and padding. Beyond it there is only a bomb.
+        rules = self._rules
+        limit = rules.max_bytes + MAX_ENTRIES * 4 * _BLOCK + 4 * MAX_HEADER_BYTES
+        stream = _Stream(_gunzip(chunks, limit))
+        total = segments = 0
+        for entry in read_tar(stream):
+            segments += 1 + entry.name.count(b"/")
+            if segments > MAX_SEGMENTS:
+                raise Refused(
+                    SUBMISSION_MALFORMED,
+                    f"The names in the archive have more than {MAX_SEGMENTS} segments.",
+                )
+            if not entry.regular:
+                self.skipped += 1
+                continue
+            total += entry.size
+            if total > rules.max_bytes:
+                raise Refused(
+                    SUBMISSION_TOO_LARGE,
+                    f"The submission's files hold more than {rules.max_bytes} bytes.",
+                )
+            path = clean_path(entry.name)
+            if path is None or not self._takes(path):
+                self.skipped += 1
+                continue
+            if path not in self._sizes and not self._add(path):
+                self.skipped += 1
+                continue
+            self._sizes[path] = entry.size
+            yield path, entry
+        # To the very end, so that a cut or padded archive is refused wherever it was cut.
+        while stream.read(_CHUNK):
+            pass
+
+    def _add(self, path: str) -> bool:
+        """Note a new path, unless a file is in the place of one of its folders or the reverse."""
+        parents = parents_of(path)
+        if path in self._folders or any(parent in self._sizes for parent in parents):
+            return False
+        self._folders.update(parents)
+        if len(self._sizes) >= self._rules.max_files:
             raise Refused(
                 SUBMISSION_TOO_MANY_FILES,
-                f"The submission has more than {rules.max_files} files.",
+                f"The submission has more than {self._rules.max_files} files.",
             )
-        if len(folders) > MAX_FOLDERS:
+        if len(self._folders) > MAX_FOLDERS:
             raise Refused(
                 SUBMISSION_TOO_MANY_FILES,
                 f"The submission's files are in more than {MAX_FOLDERS} folders.",
             )
-        sizes[path] = entry.size
-        _write(target, path, entry.read())
-    # To the very end, so that a cut or padded archive is refused wherever it was cut.
-    while stream.read(_CHUNK):
-        pass
-    return Unpacked(files=len(sizes), size=sum(sizes.values()), skipped=skipped)
+        return True
 
 
 def compile_rules(rules: SubmissionRules) -> Callable[[str], bool]:
@@ -201,15 +270,6 @@ def parents_of(path: str) -> list[str]:
     return parents
 
 
-def _fits(path: str, files: dict[str, int], folders: set[str]) -> bool:
-    """Whether no file is in the place of one of its folders, nor a folder in its own."""
-    parents = parents_of(path)
-    if path in folders or any(parent in files for parent in parents):
-        return False
-    folders.update(parents)
-    return True
-
-
 def _write(target: Path, path: str, chunks: Iterator[bytes]) -> None:
     place = target / path
     place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -234,6 +294,7 @@ def _malformed() -> Refused:
 def _gunzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
     """Decompress one or more gzip members, in bounded pieces."""
     total = 0
+    members = 1
     engine = zlib.decompressobj(31)
     started = False
     for chunk in chunks:
@@ -242,6 +303,9 @@ def _gunzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
             if engine.eof:
                 if not pending.strip(b"\0"):
                     break  # padding after the last member
+                members += 1
+                if members > MAX_MEMBERS:
+                    raise _malformed()
                 engine = zlib.decompressobj(31)
             try:
                 piece = engine.decompress(pending, _CHUNK)
@@ -269,20 +333,25 @@ def _gunzip(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
 
 
 class _Stream:
-    """Exact reads from pieces."""
+    """Exact reads from pieces, in time that is linear in their bytes, however small they are."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._held = b""
+        self._held = bytearray()
+        self._at = 0
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes: fewer only at the end, b"" there."""
-        while len(self._held) < size:
-            piece = next(self._pieces, b"")
-            if not piece:
-                break
-            self._held += piece
-        taken, self._held = self._held[:size], self._held[size:]
+        if len(self._held) - self._at < size:
+            del self._held[: self._at]
+            self._at = 0
+            while len(self._held) < size:
+                piece = next(self._pieces, b"")
+                if not piece:
+                    break
+                self._held += piece
+        taken = bytes(self._held[self._at : self._at + size])
+        self._at += len(taken)
         return taken
 
     def exactly(self, size: int) -> bytes:
@@ -331,6 +400,7 @@ def read_tar(stream: _Stream) -> Iterator[Entry]:
     """
     long_name: bytes | None = None
     pax: dict[bytes, bytes] = {}
+    records = MAX_RECORDS
     for count in range(MAX_ENTRIES + 1):
         header = stream.read(_BLOCK)
         if not header.strip(b"\0"):
@@ -351,9 +421,14 @@ def read_tar(stream: _Stream) -> Iterator[Entry]:
             if kind == b"L":
                 long_name = body.rstrip(b"\0")
             elif kind == b"x":
-                pax = _pax(body)
+                pax, read = _pax(body, records)
+                records -= read
             continue  # a long link target or global header says nothing about a regular file
         regular = kind in (b"0", b"\0", b"7")
+        if kind == b"S" and header[482]:
+            # More of the old GNU map of a sparse file follows, which its size does not count.
+            while stream.exactly(_BLOCK)[504]:
+                pass
         name = pax.get(b"path", long_name)
         if name is None:
             name = header[:100].split(b"\0", 1)[0]
@@ -396,11 +471,17 @@ def _decimal(text: bytes) -> int:
     return int(text)
 
 
-def _pax(body: bytes) -> dict[bytes, bytes]:
-    """Parse records of the form "<length> <key>=<value>" and a newline."""
+def _pax(body: bytes, most: int) -> tuple[dict[bytes, bytes], int]:
+    """Parse records of the form "<length> <key>=<value>" and a newline; also return their number.
+
+    Args:
+        body: the header's content.
+        most: more records are refused.
+    """
     found: dict[bytes, bytes] = {}
-    at = 0
+    at = count = 0
     while at < len(body):
+        count += 1
         # By position: a copy of the rest for each record would take quadratic time.
         blank = body.find(b" ", at, at + 21)
         end = at + _decimal(body[at:blank]) if blank > at else 0
@@ -409,6 +490,8 @@ def _pax(body: bytes) -> dict[bytes, bytes]:
         # Past the blank: each round gets further, whatever the length says.
         if not at < blank < end <= len(body) or not equals or record[-1:] != b"\n":
             raise _malformed()
+        if count > most:
+            raise _malformed()
         found[key] = value[:-1]
         at = end
-    return found
+    return found, count

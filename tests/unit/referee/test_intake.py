@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import tarfile
+import time
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,10 @@ from hypothesis import strategies as st
 from gradekeeper.referee import intake, result
 from gradekeeper.referee.bundle import SubmissionRules
 from gradekeeper.referee.errors import RefereeStop, Refused, Unjudgeable
+from gradekeeper.referee.grading import INTAKE_CPU_SECONDS
 from gradekeeper.referee.intake import Unpacked, check_parts, clean_path, compile_rules, unpack
+from hostile import archives
+from hostile.archives import KINDS
 
 RULES = SubmissionRules(
     include=("src/main/java/**/*.java",),
@@ -339,3 +343,40 @@ def test_the_base_of_the_mutations_is_sound(tmp_path):
 def test_every_stop_is_one_of_ours():
     assert issubclass(Refused, RefereeStop) and issubclass(Unjudgeable, RefereeStop)
     assert intake.MAX_ARCHIVE_BYTES == 24 * 1024 * 1024
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_an_archive_is_it_costs_much_less_than_a_referee_has_for_it(tmp_path, kind):
+    part, target = tmp_path / "part-00", tmp_path / "sources"
+    part.write_bytes(KINDS[kind]())
+    target.mkdir()
+    began = time.process_time()
+    try:
+        taken = unpack([part], target, replace(RULES, max_bytes=8 << 20))
+    except Refused as refused:
+        assert refused.reason in result.REASONS[result.REJECTED]
+    else:
+        assert taken.files <= 1
+    assert time.process_time() - began < INTAKE_CPU_SECONDS / 2
+
+
+def test_a_sparse_file_with_a_long_map_is_skipped_and_what_follows_is_taken(tmp_path):
+    mapped = archives.header(b"S.java", 512, b"S", extended=1) + bytes(504) + b"\1" + bytes(7)
+    data = (
+        mapped + bytes(512) + b"x" * 512 + archives.entry(A.encode(), b"class A {}") + bytes(1024)
+    )
+
+    assert take(tmp_path, gzip.compress(data)) == {A: b"class A {}"}
+
+
+def test_an_archive_in_blocks_as_tools_make_it_is_read(tmp_path):
+    data = archives.entry(A.encode(), b"x" * 9_000) + bytes(1024)
+    blocks = b"".join(gzip.compress(bytes(piece)) for piece in archives.pieces(data, 100))
+
+    assert take(tmp_path, blocks) == {A: b"x" * 9_000}
+
+
+def test_as_many_records_as_honest_entries_have_are_read(tmp_path):
+    body = b"".join(archives.record(b"SCHILY.xattr.user.%d" % n, b"v" * 50) for n in range(100))
+    data = archives.entry(b"pax", body, b"x") + archives.entry(A.encode())
+    assert take(tmp_path, gzip.compress(data * 1_000 + bytes(1024))) == {A: b""}
