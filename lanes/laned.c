@@ -2,9 +2,9 @@
  * laned: the supervisor of a lane, the container in which submitted code is compiled and run.
  *
  * It is PID 1 of the lane, connects to the referee's socket, and does what the referee says: start a
- * process with given descriptors, limits and the system call filter below; report how it ended; kill
- * one; kill everything and empty the scratch folder. docs/protocols.md, "laned orders", is the
- * contract. laned decides nothing and keeps no secret.
+ * process with given descriptors, limits, the system call filter of filter.c and the rules for
+ * writing of writes.c; report how it ended; kill one; kill everything and empty the scratch folder.
+ * docs/protocols.md, "laned orders", is the contract. laned decides nothing and keeps no secret.
  *
  * Submitted code runs under laned's own uid. What protects laned from it:
  *   - PID 1 without signal handlers cannot be hit by a signal from inside its own PID namespace;
@@ -16,14 +16,13 @@
  * socket: while the referee does not read, laned keeps reaping and takes no further orders.
  */
 #define _GNU_SOURCE
+#include "filter.h"
+#include "writes.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -31,14 +30,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -88,7 +85,6 @@ static bool sweep_done;
 static unsigned sweep_killed;
 static int referee = -1, scratch = -1, children = -1, proc = -1;
 static dev_t scratch_device;
-static struct sock_fprog filter;
 
 static _Noreturn void stop(int status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -105,89 +101,6 @@ static _Noreturn void stop(int status, const char *format, ...)
     _exit(status);
 }
 
-/* ------------------------------------------------------------------ filter */
-
-static void deny(scmp_filter_ctx context, int call)
-{
-    if (seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), call, 0))
-        stop(EXIT_UNABLE, "cannot filter call %d", call);
-}
-
-static void deny_unless(scmp_filter_ctx context, int call, uint64_t first_argument)
-{
-    /* The comparison is 64 bits wide and the kernel reads an int: "unequal" denies dirty high bits. */
-    if (seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), call, 1,
-                         SCMP_A0(SCMP_CMP_NE, first_argument)))
-        stop(EXIT_UNABLE, "cannot filter call %d", call);
-}
-
-/*
- * Compiles the filter once, so that a child only has to load it. The default is "allow" because a
- * Pod already runs under the runtime's own allow list; this list takes away what is left there and
- * lets submitted code reach the network, laned, or memory that no limit of ours counts.
- */
-static void build_filter(void)
-{
-    static const int denied[] = {
-        /* other processes' memory, descriptors and scheduling */
-        SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
-        SCMP_SYS(process_madvise), SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp), SCMP_SYS(setpriority),
-        SCMP_SYS(ioprio_set), SCMP_SYS(move_pages), SCMP_SYS(migrate_pages),
-        /* memory and messages that outlive a process */
-        SCMP_SYS(shmget), SCMP_SYS(shmat), SCMP_SYS(shmctl), SCMP_SYS(shmdt), SCMP_SYS(semget),
-        SCMP_SYS(semop), SCMP_SYS(semtimedop), SCMP_SYS(semctl), SCMP_SYS(msgget),
-        SCMP_SYS(msgsnd), SCMP_SYS(msgrcv), SCMP_SYS(msgctl), SCMP_SYS(mq_open),
-        SCMP_SYS(mq_unlink), SCMP_SYS(mq_timedsend), SCMP_SYS(mq_timedreceive),
-        SCMP_SYS(mq_notify), SCMP_SYS(mq_getsetattr), SCMP_SYS(memfd_create),
-        SCMP_SYS(memfd_secret), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key),
-        /* kernel surface that has no use here; io_uring would also get round this filter */
-        SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register),
-        SCMP_SYS(userfaultfd), SCMP_SYS(perf_event_open), SCMP_SYS(bpf),
-        /* namespaces and mounts */
-        SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(mount), SCMP_SYS(umount2),
-        SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(open_tree), SCMP_SYS(move_mount),
-        SCMP_SYS(mount_setattr), SCMP_SYS(fsopen), SCMP_SYS(fsconfig), SCMP_SYS(fsmount),
-        SCMP_SYS(fspick),
-    };
-    /* Allowed on the caller itself (pid 0): a JVM reads and sets its own limits. */
-    static const int own_only[] = {
-        SCMP_SYS(prlimit64), SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
-        SCMP_SYS(sched_setattr), SCMP_SYS(sched_setaffinity),
-    };
-    static const uint64_t namespaces[] = {
-        CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER,
-        CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWCGROUP,
-    };
-    scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
-    if (!context || seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS)
-        || seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2))
-        stop(EXIT_UNABLE, "cannot start a filter");
-    for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
-        deny(context, denied[i]);
-    deny_unless(context, SCMP_SYS(socket), AF_UNIX);
-    deny_unless(context, SCMP_SYS(socketpair), AF_UNIX);
-    for (size_t i = 0; i < sizeof own_only / sizeof *own_only; i++)
-        deny_unless(context, own_only[i], 0);
-    for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
-        if (seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                             SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i])))
-            stop(EXIT_UNABLE, "cannot filter clone");
-    /* clone3 takes its flags from memory, out of a filter's sight; ENOSYS makes a libc use clone. */
-    if (seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0))
-        stop(EXIT_UNABLE, "cannot filter clone3");
-
-    int file = memfd_create("filter", MFD_CLOEXEC);
-    if (file < 0 || seccomp_export_bpf(context, file))
-        stop(EXIT_UNABLE, "cannot compile the filter");
-    off_t size = lseek(file, 0, SEEK_END);
-    filter.filter = malloc(size > 0 ? (size_t)size : 1);
-    if (size <= 0 || !filter.filter || pread(file, filter.filter, (size_t)size, 0) != size)
-        stop(EXIT_UNABLE, "cannot read the filter");
-    filter.len = (unsigned short)((size_t)size / sizeof *filter.filter);
-    close(file);
-    seccomp_release(context);
-}
-
 /* ------------------------------------------------------------------ messages */
 
 static const struct {
@@ -195,8 +108,7 @@ static const struct {
     int resource;
 } limit_names[] = {
     {"cpu", RLIMIT_CPU},       {"as", RLIMIT_AS},     {"fsize", RLIMIT_FSIZE},
-    {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"core", RLIMIT_CORE},
-    {"stack", RLIMIT_STACK},
+    {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},
 };
 enum { LIMITS = sizeof limit_names / sizeof *limit_names };
 
@@ -250,7 +162,7 @@ static void read_limit(struct order *order, const char *key, const char *value)
         if (order->limited[i])
             stop(EXIT_GRAMMAR, "%s is given twice", key);
         order->limited[i] = true;
-        order->limits[i] = number(value, limit_names[i].resource == RLIMIT_CORE ? 0 : INT64_MAX);
+        order->limits[i] = number(value, INT64_MAX);
         return;
     }
     stop(EXIT_GRAMMAR, "unknown field");
@@ -523,6 +435,9 @@ static _Noreturn void become(const struct order *order, const int *given, int re
 {
     int error;
     sigset_t none;
+    /* While their descriptor is open, and not overwritten by one of the order's. */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || !limit_writes())
+        goto fail;
     setsid();
     umask(022);
     for (int sig = 1; sig < NSIG; sig++)
@@ -555,8 +470,7 @@ static _Noreturn void become(const struct order *order, const int *given, int re
         if (setrlimit(limit_names[i].resource, &limit))
             goto fail;
     }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter))
+    if (!load_filter())
         goto fail;
     execve(order->argv[0], order->argv, order->envp);
     _exit(127);
@@ -869,6 +783,23 @@ static void open_scratch(const char *path)
     closedir(entries);
 }
 
+/*
+ * A crash starts the node's core handler, as its root and outside the lane's limits, if there is one
+ * and whatever the limit of a core is, but for 1: the kernel takes that for the handler's own crash.
+ * All processes of the lane inherit it, and the filter keeps it. A lower limit of the runtime stays;
+ * laneprobe reports what is in force.
+ */
+static void limit_cores(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit))
+        stop(EXIT_UNABLE, "no core limit: %s", strerrorname_np(errno));
+    limit.rlim_max = limit.rlim_max < 1 ? limit.rlim_max : 1;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_CORE, &limit))
+        stop(EXIT_UNABLE, "cannot limit cores: %s", strerrorname_np(errno));
+}
+
 int main(int argc, char **argv)
 {
     const char *folder = "/scratch";
@@ -893,7 +824,11 @@ int main(int argc, char **argv)
         if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0)
             stop(EXIT_UNABLE, "no /dev/null");
     open_scratch(folder);
-    build_filter();
+    if (!build_filter())
+        stop(EXIT_UNABLE, "cannot build the filter");
+    if (!build_writes(scratch))
+        stop(EXIT_UNABLE, "cannot limit writes: %s", strerrorname_np(errno));
+    limit_cores();
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals, NULL);
@@ -901,7 +836,7 @@ int main(int argc, char **argv)
     if (children < 0)
         stop(EXIT_UNABLE, "no signalfd");
     connect_referee(argv[1]);
-    reply_length = (size_t)snprintf(reply, sizeof reply, "hello%cprotocol=2%cpid=%d%cuid=%u%c", 0,
+    reply_length = (size_t)snprintf(reply, sizeof reply, "hello%cprotocol=3%cpid=%d%cuid=%u%c", 0,
                                     0, getpid(), 0, getuid(), 0);
     for (;;) {
         struct signalfd_siginfo ignored;

@@ -4,32 +4,21 @@
  * The referee runs it as an order before a submission is released and compares each fact with what
  * a lane has to be (docs/protocols.md, "Lane probe"). It reports and judges nothing. It runs under
  * the same filter, limits and uid as submitted code, so what it cannot do, that cannot do either.
- *
- * Arguments of denied calls are chosen so that, without the filter, a call succeeds without an
- * effect or fails with another error than the filter's wherever the kernel allows such a choice.
  */
 #define _GNU_SOURCE
+#include "denied.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ipc.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_ENTRIES = 200000, MAX_DEPTH = 40 };
@@ -160,27 +149,26 @@ static void print_place(const char *path)
     print_string(path);
 }
 
-/* Tries it rather than reading mode bits: only the kernel knows about mounts, ACLs and modules. */
+/* Tries it rather than reading mode bits: only the kernel knows about mounts, ACLs and modules. Not
+ * by opening: laned's rules for writing would hide a folder that can be filled. */
 static bool can_create(const char *folder)
 {
     char name[4200];
     snprintf(name, sizeof name, "%s/.laneprobe-%d", folder, getpid());
-    int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0)
+    if (mknod(name, S_IFREG | 0600, 0))
         return false;
-    close(file);
     unlink(name);
     return true;
 }
 
-/* Devices that every container has and that keep nothing: null, zero, full, (u)random, tty, ptmx. */
+/* Devices that every container has and that keep nothing: null, zero, full, (u)random, tty. */
 static bool is_harmless_device(const struct stat *status)
 {
     const unsigned group = major(status->st_rdev), one = minor(status->st_rdev);
     if (!S_ISCHR(status->st_mode))
         return false;
     return (group == 1 && (one == 3 || one == 5 || one == 7 || one == 8 || one == 9))
-           || (group == 5 && (one == 0 || one == 2)) || group == 136;
+           || (group == 5 && one == 0);
 }
 
 /* Names every writable file, device and folder of one mount; not what is inside such a folder. */
@@ -217,7 +205,7 @@ static void walk(const char *path, dev_t device, int depth)
 /* File systems of the kernel's own objects. Only their root is tried: nothing can be stored there. */
 static bool is_kernel_type(const char *type)
 {
-    static const char *const types[] = {"proc", "sysfs", "cgroup", "cgroup2", "devpts", NULL};
+    static const char *const types[] = {"proc", "sysfs", "cgroup", "cgroup2", NULL};
     for (int i = 0; types[i]; i++)
         if (!strcmp(type, types[i]))
             return true;
@@ -285,156 +273,55 @@ static void print_writable(void)
         printf(",\"writable_incomplete\":true");
 }
 
-/* ------------------------------------------------------------------ denied calls */
+/* ------------------------------------------------------------------ devices and cores */
 
-static void print_call(const char *name, long result)
+/* Every device below a folder, sorted by name; `first` says whether none was printed yet. */
+static void print_devices(const char *path, bool *first, int depth)
 {
-    static bool later;
-    const char *answer = result < 0 ? strerrorname_np(errno) : "ALLOWED";
-    printf("%s\"%s\":\"%s\"", later ? "," : "", name, answer ? answer : "UNKNOWN");
-    later = true;
-}
-
-/* clone() with a namespace flag: should it work, the child ends at once. */
-static long clone_with(unsigned long flags)
-{
-    long child = syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
-    if (!child)
-        _exit(0);
-    if (child > 0)
-        waitpid((pid_t)child, NULL, 0);
-    return child;
-}
-
-/* How a child that makes a call of another architecture ends. */
-static void print_foreign(const char *name, void (*call)(void))
-{
-    int status = 0;
-    fflush(stdout);
-    pid_t child = fork();
-    if (!child) {
-        call();
-        _exit(0);
+    struct dirent **entries;
+    const int count = depth > MAX_DEPTH ? -1 : scandir(path, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        char inner[4096];
+        struct stat status;
+        const char *name = entries[i]->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..")
+            || snprintf(inner, sizeof inner, "%s/%s", path, name) >= (int)sizeof inner
+            || lstat(inner, &status))
+            continue;
+        if (S_ISDIR(status.st_mode))
+            print_devices(inner, first, depth + 1);
+        if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))
+            continue;
+        if (!*first)
+            putchar(',');
+        *first = false;
+        print_string(inner);
     }
-    waitpid(child, &status, 0);
-    printf(",\"%s\":\"%s\"", name,
-           WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS ? "KILLED" : "ALLOWED");
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    if (count >= 0)
+        free(entries);
 }
 
-#ifdef __x86_64__
-static void call_i386(void)
+/* Who gets the core of a process that crashes: a program or a socket of the node, or a file. */
+static const char *core_handler(void)
 {
-    long result = 20; /* getpid */
-    __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+    char pattern[8] = "";
+    int file = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = file < 0 ? -1 : read(file, pattern, sizeof pattern);
+    if (file >= 0)
+        close(file);
+    if (length < 0)
+        return "unknown";
+    return *pattern == '|' ? "program" : *pattern == '@' ? "socket" : "file";
 }
 
-static void call_x32(void)
+static void print_cores(void)
 {
-    syscall(0x40000000 + SYS_getpid);
-}
-#endif
-
-static void print_denied(void)
-{
-    const pid_t self = getpid();
-    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t dl[3]; }
-        attributes = {.size = 48};
-    struct sched_param priority = {0};
-    cpu_set_t cpus;
-    void *const bad = (void *)1; /* an address that is never mapped: EFAULT if it is looked at */
-    int key, pair[2];
-
-    sched_getaffinity(0, sizeof cpus, &cpus);
-    printf(",\"denied\":{");
-    print_call("socket_inet", socket(AF_INET, SOCK_STREAM, 0));
-    print_call("socket_inet6", socket(AF_INET6, SOCK_STREAM, 0));
-    print_call("socket_inet_udp", socket(AF_INET, SOCK_DGRAM, 0));
-    print_call("socket_netlink", socket(AF_NETLINK, SOCK_RAW, 0));
-    print_call("socket_packet", socket(AF_PACKET, SOCK_RAW, 0));
-    print_call("socket_vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
-    print_call("socket_alg", socket(AF_ALG, SOCK_SEQPACKET, 0));
-    print_call("socketpair_inet", socketpair(AF_INET, SOCK_STREAM, 0, pair));
-    print_call("ptrace", syscall(SYS_ptrace, 3, self, 0, 0));
-    print_call("process_vm_readv", syscall(SYS_process_vm_readv, self, NULL, 0, NULL, 0, 0));
-    print_call("process_vm_writev", syscall(SYS_process_vm_writev, self, NULL, 0, NULL, 0, 0));
-    print_call("process_madvise", syscall(SYS_process_madvise, -1, NULL, 0, 0, 0));
-    print_call("pidfd_getfd", syscall(SYS_pidfd_getfd, -1, 0, 0));
-    print_call("kcmp", syscall(SYS_kcmp, self, self, 0, 0, 0));
-    print_call("prlimit64_other", syscall(SYS_prlimit64, 1, RLIMIT_NOFILE, NULL, NULL));
-    print_call("sched_setscheduler_other", syscall(SYS_sched_setscheduler, 1, 0, &priority));
-    print_call("sched_setparam_other", syscall(SYS_sched_setparam, 1, &priority));
-    print_call("sched_setattr_other", syscall(SYS_sched_setattr, 1, &attributes, 0));
-    print_call("sched_setaffinity_other",
-               syscall(SYS_sched_setaffinity, 1, sizeof cpus, &cpus));
-    print_call("setpriority", syscall(SYS_setpriority, PRIO_PROCESS, 0, 0));
-    print_call("ioprio_set", syscall(SYS_ioprio_set, 1, 0, 0));
-    print_call("move_pages", syscall(SYS_move_pages, 0, 0, NULL, NULL, NULL, 0));
-    print_call("migrate_pages", syscall(SYS_migrate_pages, 0, 0, NULL, NULL));
-    print_call("shmget", key = (int)syscall(SYS_shmget, IPC_PRIVATE, 4096, 0600));
-    if (key >= 0)
-        syscall(SYS_shmctl, key, IPC_RMID, NULL);
-    print_call("shmat", syscall(SYS_shmat, -1, NULL, 0));
-    print_call("shmctl", syscall(SYS_shmctl, -1, IPC_RMID, NULL));
-    print_call("shmdt", syscall(SYS_shmdt, bad));
-    print_call("semget", key = (int)syscall(SYS_semget, IPC_PRIVATE, 1, 0600));
-    if (key >= 0)
-        syscall(SYS_semctl, key, 0, IPC_RMID, NULL);
-    print_call("semop", syscall(SYS_semop, -1, bad, 1));
-    print_call("semtimedop", syscall(SYS_semtimedop, -1, bad, 1, NULL));
-    print_call("semctl", syscall(SYS_semctl, -1, 0, IPC_RMID, NULL));
-    print_call("msgget", key = (int)syscall(SYS_msgget, IPC_PRIVATE, 0600));
-    if (key >= 0)
-        syscall(SYS_msgctl, key, IPC_RMID, NULL);
-    print_call("msgsnd", syscall(SYS_msgsnd, -1, bad, 0, 0));
-    print_call("msgrcv", syscall(SYS_msgrcv, -1, bad, 0, 0, 0));
-    print_call("msgctl", syscall(SYS_msgctl, -1, IPC_RMID, NULL));
-    print_call("mq_open", syscall(SYS_mq_open, bad, O_RDWR, 0, NULL));
-    print_call("mq_unlink", syscall(SYS_mq_unlink, bad));
-    print_call("mq_timedsend", syscall(SYS_mq_timedsend, -1, bad, 0, 0, NULL));
-    print_call("mq_timedreceive", syscall(SYS_mq_timedreceive, -1, bad, 0, NULL, NULL));
-    print_call("mq_notify", syscall(SYS_mq_notify, -1, NULL));
-    print_call("mq_getsetattr", syscall(SYS_mq_getsetattr, -1, NULL, NULL));
-    print_call("memfd_create", syscall(SYS_memfd_create, bad, 0));
-#ifdef SYS_memfd_secret
-    print_call("memfd_secret", syscall(SYS_memfd_secret, ~0U));
-#endif
-    print_call("keyctl", syscall(SYS_keyctl, 0, -3, 0, 0, 0));
-    print_call("add_key", syscall(SYS_add_key, bad, bad, NULL, 0, -3));
-    print_call("request_key", syscall(SYS_request_key, bad, bad, NULL, 0));
-    print_call("io_uring_setup", syscall(SYS_io_uring_setup, 1, bad));
-    print_call("io_uring_enter", syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0));
-    print_call("io_uring_register", syscall(SYS_io_uring_register, -1, 0, NULL, 0));
-    print_call("userfaultfd", syscall(SYS_userfaultfd, 1));
-    print_call("perf_event_open", syscall(SYS_perf_event_open, bad, 0, -1, -1, 0));
-    print_call("bpf", syscall(SYS_bpf, 0, bad, 4096));
-    print_call("unshare", syscall(SYS_unshare, 0));
-    print_call("setns", syscall(SYS_setns, -1, 0));
-    print_call("mount", syscall(SYS_mount, bad, bad, bad, 0, NULL));
-    print_call("umount2", syscall(SYS_umount2, bad, 0));
-    print_call("pivot_root", syscall(SYS_pivot_root, bad, bad));
-    print_call("chroot", syscall(SYS_chroot, bad));
-    print_call("open_tree", syscall(SYS_open_tree, -1, bad, 0));
-    print_call("move_mount", syscall(SYS_move_mount, -1, bad, -1, bad, 0));
-#ifdef SYS_mount_setattr
-    print_call("mount_setattr", syscall(SYS_mount_setattr, -1, bad, 0x80000000U, bad, 0));
-#endif
-    print_call("fsopen", syscall(SYS_fsopen, bad, 0));
-    print_call("fsconfig", syscall(SYS_fsconfig, -1, 0, NULL, NULL, 0));
-    print_call("fsmount", syscall(SYS_fsmount, -1, 0, 0));
-    print_call("fspick", syscall(SYS_fspick, -1, bad, 0));
-    print_call("clone_newuser", clone_with(CLONE_NEWUSER));
-    print_call("clone_newns", clone_with(CLONE_NEWNS));
-    print_call("clone_newuts", clone_with(CLONE_NEWUTS));
-    print_call("clone_newipc", clone_with(CLONE_NEWIPC));
-    print_call("clone_newpid", clone_with(CLONE_NEWPID));
-    print_call("clone_newnet", clone_with(CLONE_NEWNET));
-    print_call("clone_newcgroup", clone_with(CLONE_NEWCGROUP));
-    print_call("clone3", syscall(SYS_clone3, NULL, 0));
-#ifdef __x86_64__
-    print_foreign("i386", call_i386);
-    print_foreign("x32", call_x32);
-#endif
-    putchar('}');
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_CORE, &limit);
+    printf(",\"core_limit\":[%lld,%lld]", (long long)limit.rlim_cur, (long long)limit.rlim_max);
+    print_member("core_handler", core_handler());
 }
 
 /* ------------------------------------------------------------------ all together */
@@ -480,6 +367,14 @@ int main(void)
     print_open("proc1_oom", "/proc/1/oom_score_adj", O_WRONLY);
     printf(",\"proc1_no_new_privs\":%d,\"proc1_seccomp\":%d", of_laned("NoNewPrivs"),
            of_laned("Seccomp"));
+    printf(",\"devices\":[");
+    print_devices("/dev", &(bool){true}, 0);
+    putchar(']');
+    print_open("ptmx", "/dev/ptmx", O_RDWR | O_NOCTTY);
+    print_open("pts_ptmx", "/dev/pts/ptmx", O_RDWR | O_NOCTTY);
+    print_open("tty", "/dev/tty", O_RDWR | O_NOCTTY);
+    print_open("pressure", "/proc/pressure/cpu", O_RDWR | O_NONBLOCK);
+    print_cores();
     print_denied();
     puts("}");
     return fflush(stdout) || ferror(stdout);

@@ -10,11 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,14 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -92,7 +86,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     referee = ends[0];
     other_end = ends[1];
     children = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    build_filter();
+    require(build_filter(), "no filter");
     return 0;
 }
 

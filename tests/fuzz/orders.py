@@ -40,7 +40,7 @@ def order(number: int, *fields: str, program: Sequence[str] = ("/bin/true",)) ->
     return message("order", *needed, *fields, *(f"arg={word}" for word in program))
 
 
-LIMITS = ("cpu=1", "as=1000000000", "fsize=1000", "nofile=64", "nproc=20", "core=0", "stack=65536")
+LIMITS = ("cpu=1", "as=1000000000", "fsize=1000", "nofile=64", "nproc=20", "stack=65536")
 ORDERS: dict[str, tuple[int, bytes]] = {
     "true": (3, order(1)),
     "limits": (3, order(2, *LIMITS, "env=A=b", "wipe=0")),
@@ -58,7 +58,7 @@ ORDERS: dict[str, tuple[int, bytes]] = {
 WORDS = [
     *(b"order\0", b"kill\0", b"sweep\0", b"quit\0", b"id=", b"cwd=/", b"scratch=", b"wipe=0\0"),
     *(b"arg=/bin/true\0", b"env=A=b\0", b"cpu=", b"as=", b"fsize=", b"nofile=", b"nproc="),
-    *(b"core=0\0", b"stack=", b"\0", b"=", b"18446744073709551616", b"9223372036854775807"),
+    *(b"stack=", b"\0", b"=", b"18446744073709551616", b"9223372036854775807"),
     *(b"0", b"-1", b"../", b"id=1\0", b"\xfe\xfe"),
 ]
 

@@ -106,7 +106,7 @@ def test_whether_a_laned_that_crashes_is_found(folder: Path) -> None:
             "import socket, sys\n"
             "ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
             "ours.connect(sys.argv[-1])\n"
-            "ours.send(b'hello\\0protocol=2\\0pid=1\\0uid=10003\\0')\n"
+            "ours.send(b'hello\\0protocol=3\\0pid=1\\0uid=10003\\0')\n"
             "ours.recv(65536)\n"
             f"{end}\n"
         )

@@ -8,7 +8,6 @@ that denies grading Pods everything, `open` with none.
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import subprocess
 import time
@@ -34,6 +33,7 @@ Manifest = dict[str, Any]
 
 SUITE = "bench-trivial"
 SUITE_DIR = ROOT / "tests" / "bench" / "suite"
+LANES = ROOT / "lanes"
 PORT = 8444
 PATIENCE = 120.0
 CALL = {"_request_timeout": 20}
@@ -62,8 +62,8 @@ class Stand:
         closed: namespace whose grading Pods reach nothing.
         open: namespace without a policy.
         suite: the small suite with its images.
-        bare_lane: a lane of nothing but laned and laneprobe.
-        unfiltered_lane: the same, with a laned that loads no filter.
+        lanes: images of nothing but laned and laneprobe: `bare`; `unfiltered`, whose laned loads no
+            filter; `uncapped`, whose laned sets no limit of cores.
         address: of the listener.
     """
 
@@ -71,8 +71,7 @@ class Stand:
     closed: str
     open: str
     suite: FrozenSuite
-    bare_lane: str
-    unfiltered_lane: str
+    lanes: dict[str, str]
     address: str
 
     def run(
@@ -135,7 +134,7 @@ def opened() -> Iterator[Stand]:
     """Images, namespaces, policy and listener; the namespaces go away afterwards."""
     cluster = Cluster.find()
     loaded = Images.load()
-    suite, bare, unfiltered = build_images(cluster, loaded)
+    suite, lanes = build_images(cluster, loaded)
     connection = config.new_client_from_config(
         config_file=cluster.environment.get("KUBECONFIG"), context=cluster.context
     )
@@ -153,7 +152,7 @@ def opened() -> Iterator[Stand]:
         core.create_namespaced_pod(closed, listener(suite.image), **CALL)
         _until(lambda: _is_ready(core, closed), "the listener")
         found = core.read_namespaced_pod("listener", closed, **CALL)
-        yield Stand(core, *names, suite, bare, unfiltered, found.status.pod_ip)
+        yield Stand(core, *names, suite, lanes, found.status.pod_ip)
     finally:
         for name in names:
             _ignore_missing(core.delete_namespace, name)
@@ -195,8 +194,8 @@ def listener(image: str) -> Manifest:
     }
 
 
-def build_images(cluster: Cluster, loaded: Images) -> tuple[FrozenSuite, str, str]:
-    """The small suite, a bare lane, and a bare lane whose laned loads no filter."""
+def build_images(cluster: Cluster, loaded: Images) -> tuple[FrozenSuite, dict[str, str]]:
+    """The small suite, and lanes of laned and laneprobe as they are and with a part left out."""
     bundle = load_bundle(images.build_bundle(cluster, SUITE_DIR, SUITE))
     image = images.build_suite_image(cluster, bundle.path, SUITE)
     index = json.loads(bundle.index)
@@ -215,17 +214,20 @@ def build_images(cluster: Cluster, loaded: Images) -> tuple[FrozenSuite, str, st
         tests=index["tasks"],
         discriminating=index["discriminating"],
     )
-    source = (ROOT / "lanes" / "laned.c").read_text()
-    bare = build_lane("bare", source)
-    return suite, bare, build_lane("unfiltered", without_filter(source))
+    source = (LANES / "laned.c").read_text()
+    return suite, {
+        "bare": build_lane("bare", source),
+        "unfiltered": build_lane(
+            "unfiltered", without(source, "    if (!load_filter())\n        goto fail;\n")
+        ),
+        "uncapped": build_lane("uncapped", without(source, "    limit_cores();\n")),
+    }
 
 
-def without_filter(source: str) -> str:
-    """laned with everything but the one call that loads its filter into a child."""
-    loading = r"\s*\|\|\s*syscall\(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter\)"
-    changed, times = re.subn(loading, "", source)
-    assert times == 1, "laned loads its filter in another way now"
-    return changed
+def without(source: str, part: str) -> str:
+    """laned with everything but one call."""
+    assert source.count(part) == 1, f"laned says {part.strip()} in another way now"
+    return source.replace(part, "")
 
 
 def build_lane(name: str, source: str) -> str:
@@ -237,12 +239,12 @@ def build_lane(name: str, source: str) -> str:
     (root / "var" / "lane").chmod(0o700)
     (context / "laned.c").write_text(source)
     programs = root / "usr" / "local" / "bin"
-    compiler = ["gcc", "-std=gnu11", "-O1", "-static"]
-    for program, path, library in (
-        ("laned", context / "laned.c", ["-lseccomp"]),
-        ("laneprobe", ROOT / "lanes" / "laneprobe.c", []),
+    compiler = ["gcc", "-std=gnu11", "-O1", "-static", f"-I{LANES}"]
+    for program, paths in (
+        ("laned", (context / "laned.c", LANES / "filter.c", LANES / "writes.c")),
+        ("laneprobe", (LANES / "laneprobe.c", LANES / "denied.c")),
     ):
-        command = [*compiler, "-o", str(programs / program), str(path), *library]
+        command = [*compiler, "-o", str(programs / program), *map(str, paths)]
         subprocess.run(command, check=True, timeout=120)
     (context / "Dockerfile").write_text("FROM scratch\nCOPY root /\n")
     return images.build_image(f"gradekeeper/test-lane-{name}", context / "Dockerfile", context)

@@ -16,7 +16,7 @@ import pytest
 
 from gradekeeper.api.reasons import Reason
 from gradekeeper.pods.classify import PodFailed, PodFinished
-from gradekeeper.referee.isolation import DENIED, FOREIGN, sentence
+from gradekeeper.referee.isolation import DENIED, FOREIGN, X86_CALLS, sentence
 from isolation.stand import FALLBACK, Ended, Manifest, Stand, opened
 
 pytestmark = pytest.mark.cluster
@@ -122,6 +122,14 @@ CASES: dict[str, Case] = {
     "shm-of-the-runtime": Case(without_mount("shm"), ("/dev/shm is writable",)),
     "mqueue-writable": Case(mount("mqueue", readOnly=False), ("/dev/mqueue is writable",)),
     "mqueue-of-the-runtime": Case(without_mount("mqueue"), ("/dev/mqueue is writable",)),
+    "pts-writable": Case(mount("pts", readOnly=False), ("/dev/pts is writable",)),
+    "pts-of-the-runtime": Case(
+        without_mount("pts"),
+        ("another place is writable", "its devices are others", "ptmx can be opened"),
+    ),
+    "no-core-limit": Case(
+        nothing, ("a crash reaches the node's core handler",), {"lane_image": "uncapped"}
+    ),
     "no-filter": Case(
         nothing,
         (
@@ -175,9 +183,8 @@ def ended(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Ended]]]:
 def start(stand: Stand, name: str) -> Ended:
     case = {**CASES, **CONTROLS}[name]
     options = dict(case.options)
-    lanes = {"bare": stand.bare_lane, "unfiltered": stand.unfiltered_lane}
     if "lane_image" in options:
-        options["lane_image"] = lanes[options["lane_image"]]
+        options["lane_image"] = stand.lanes[options["lane_image"]]
     return stand.run(name, case.change, **options)
 
 
@@ -211,7 +218,7 @@ def test_the_pod_as_it_is_built_is_graded(ended: dict[str, Future[Ended]], name:
     assert isinstance(probed_at, float)
     uid = lane(done.pod)["securityContext"]["runAsUser"]
     assert (uid == 10003) == (name == "unchanged")
-    foreign = len(FOREIGN) if os.uname().machine == "x86_64" else 0
+    foreign = len(X86_CALLS) + len(FOREIGN) if os.uname().machine == "x86_64" else 0
     assert facts == {
         "profile": "pod",
         "uid": uid,
@@ -221,6 +228,8 @@ def test_the_pod_as_it_is_built_is_graded(ended: dict[str, Future[Ended]], name:
         "capabilities": False,
         "rootReadonly": True,
         "token": False,
+        "terminals": False,
+        "coreHandler": False,
         "deniedCalls": len(DENIED) + foreign,
         "network": "denied",
     }

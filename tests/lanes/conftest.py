@@ -19,7 +19,7 @@ TOOLS = ("gcc", "make", "java", "javac", "jar", "bwrap", "setpriv")
 
 @pytest.fixture(scope="session")
 def lane_folder() -> Iterator[Path]:
-    """What is mounted at /mnt/lane: laned, laneprobe, kit.jar, hostile and compiled drivers.
+    """What is mounted at /mnt/lane: laned, laneprobe, kit.jar, hostile, kernel and drivers.
 
     Not under pytest's own folder: that is closed to the uid of a lane.
     """
@@ -30,8 +30,9 @@ def lane_folder() -> Iterator[Path]:
     try:
         build = ["make", "-C", str(ROOT / "lanes"), f"OUT={folder}"]
         subprocess.run(build, check=True, timeout=300, stdout=subprocess.DEVNULL)
-        compiler = ["gcc", "-std=gnu11", "-O1", "-static", "-o", str(folder / "hostile")]
-        subprocess.run([*compiler, str(HERE / "hostile.c")], check=True, timeout=60)
+        for program in ("hostile", "kernel"):
+            compiler = ["gcc", "-std=gnu11", "-O1", "-static", "-o", str(folder / program)]
+            subprocess.run([*compiler, str(HERE / f"{program}.c")], check=True, timeout=60)
         yield folder
     finally:
         shutil.rmtree(folder)

@@ -293,7 +293,7 @@ int main(int argc, char **argv, char **environment)
         cpu_set_t cpus;
         struct sched_param priority = {0};
         if (prlimit(0, RLIMIT_NOFILE, NULL, &limit) || sched_getaffinity(0, sizeof cpus, &cpus)
-            || sched_setaffinity(0, sizeof cpus, &cpus) || sched_setscheduler(0, 0, &priority))
+            || sched_getparam(0, &priority) || prlimit(0, RLIMIT_NOFILE, &limit, NULL))
             return 90;
         return !fork() ? 0 : (wait(NULL) < 0);
     } else {

@@ -250,7 +250,7 @@ def test_the_compiler_works_in_a_lane(lane: Lane, lane_folder: Path) -> None:
     program = [java(), *flags("compile", heap=256), "-cp", f"{LANE}/kit.jar", COMPILER]
     run = lane.run(
         [*program, "--release", "17", f"{LANE}/sources"],
-        cwd=f"{SCRATCH}/s", nproc=64, fsize=1 << 20, core=0, cpu=60, timeout=120,
+        cwd=f"{SCRATCH}/s", nproc=64, fsize=1 << 20, cpu=60, timeout=120,
     )  # fmt: skip
     assert run.status == 0, run.stderr
     assert len(parse(run.stdout, run.status, run.stderr).classes) == 3
@@ -287,7 +287,7 @@ def run_case(lane: Lane, method: str, last: bytes, **limits: int) -> tuple[bytes
 
 def test_the_runner_works_in_a_lane(lane: Lane, kit: Path) -> None:
     assert kit
-    output, errors = run_case(lane, "inputs", b'"type":"done"', nproc=64, nofile=256, core=0)
+    output, errors = run_case(lane, "inputs", b'"type":"done"', nproc=64, nofile=256)
     assert b'"key":"decimal","value":{"t":"dec","v":"1"}' in output
     assert errors == b""
 

@@ -78,7 +78,7 @@ def null_order(lane: Lane, argv: list[str], **options: object) -> int:
 
 
 def test_it_introduces_itself(lane: Lane) -> None:
-    assert lane.hello == Message("hello", {"protocol": "2", "pid": "1", "uid": str(LANE_UID)})
+    assert lane.hello == Message("hello", {"protocol": "3", "pid": "1", "uid": str(LANE_UID)})
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ BAD_MESSAGES = {
     "limit twice": (order_with("cpu=1", "cpu=1"), 3),
     "limit not a number": (order_with("fsize=1k"), 3),
     "limit too large": (order_with("fsize=9223372036854775808"), 3),
-    "core not 0": (order_with("core=1"), 3),
+    "core": (order_with("core=0"), 3),
     "too long": (order_with(*["env=A=" + "x" * 1000] * 61), 3),
 }
 
@@ -280,7 +280,6 @@ def test_limits_are_set(lane: Lane) -> None:
         fsize=12345,
         nofile=33,
         nproc=77,
-        core=0,
         stack=1 << 20,
         **AS_1_GIB,
     )
@@ -296,7 +295,7 @@ def test_limits_are_set(lane: Lane) -> None:
         "fsize": (12345, 12345),
         "nofile": (33, 33),
         "nproc": (77, 77),
-        "core": (0, 0),
+        "core": (1, 1),
         "stack": (1 << 20, 1 << 20),
     }
 

@@ -12,14 +12,16 @@ from lanes.lane_client import LANE, SCRATCH, Lane, bubblewrap
 
 PROBE = f"{LANE}/laneprobe"
 README = Path(__file__).parent.parent.parent / "lanes" / "README.md"
-CHANGING = ("uid_map", "gid_map", "pid", "pids_visible")
+CHANGING = ("uid_map", "gid_map", "pid", "pids_visible", "pressure", "core_handler")
 
 # What a kernel may refuse on its own to somebody without capabilities, filter or not.
 REFUSED_ANYWAY = {
     "socket_packet", "bpf", "clone_newns", "clone_newuts", "clone_newipc", "clone_newpid",
     "clone_newnet", "clone_newcgroup", "perf_event_open", "userfaultfd", "pivot_root", "mount",
     "umount2", "move_mount", "mount_setattr", "fsopen", "fsmount", "fspick", "open_tree",
-    "chroot", "setns", "prlimit64_other", "sched_setattr_other", "keyctl",
+    "chroot", "setns", "prlimit64_other", "keyctl", "prctl_core_scheduling", "fanotify_init",
+    "setgroups", "acct", "reboot", "setdomainname", "sethostname", "swapoff", "swapon", "syslog",
+    "vhangup",
 }  # fmt: skip
 
 

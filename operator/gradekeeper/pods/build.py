@@ -49,7 +49,7 @@ FALLBACK_UID_PAIRS: Final = 1_000_000_000
 LANE_VOLUME_MIB: Final = 64
 """Size of `/lane`: sources, drivers and classes. Charged to the referee, who writes it."""
 DEVICE_VOLUME_MIB: Final = 1
-"""Size of the read-only volumes over `/dev/shm` and `/dev/mqueue`; nothing is ever in them."""
+"""Size of the read-only volumes over `/dev/shm`, `/dev/mqueue` and `/dev/pts`, always empty."""
 RUN_OVERHEAD_MIB: Final = 96
 """What a JVM takes beside its heap: metaspace, code, stacks, buffers."""
 LANE_OVERHEAD_MIB: Final = 16
@@ -441,6 +441,8 @@ def _lane(suite: FrozenSuite, settings: PodSettings, uid: int) -> Manifest:
             {"name": "scratch", "mountPath": "/scratch"},
             {"name": "shm", "mountPath": "/dev/shm", "readOnly": True},  # noqa: S108
             {"name": "mqueue", "mountPath": "/dev/mqueue", "readOnly": True},
+            # Over the devpts of the runtime: kernel threads do the work of pseudo-terminals.
+            {"name": "pts", "mountPath": "/dev/pts", "readOnly": True},
         ],
     }
 
@@ -471,6 +473,7 @@ def _volumes(spec: GradingJobSpec, limits: SuiteLimits) -> list[Manifest]:
         "scratch": limits.scratch_mib,
         "shm": DEVICE_VOLUME_MIB,
         "mqueue": DEVICE_VOLUME_MIB,
+        "pts": DEVICE_VOLUME_MIB,
     }
     volumes: list[Manifest] = [
         {"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": f"{mib}Mi"}}

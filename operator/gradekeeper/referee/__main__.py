@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from gradekeeper.referee.child import limit_cores
 from gradekeeper.referee.grading import grade
 from gradekeeper.referee.job import VARIABLE, Layout, View
 from gradekeeper.referee.log import DetailLog
@@ -22,6 +23,7 @@ def main(arguments: list[str]) -> int:
     """
     # A group-writable umask of the runtime must not decide what the lane can change.
     os.umask(0o022)
+    limit_cores()
     log = DetailLog(2)
     try:
         layout = read_layout(Path(arguments[0])) if arguments else Layout()

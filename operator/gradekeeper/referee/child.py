@@ -71,6 +71,17 @@ def pipe() -> tuple[int, int]:
         raise PlatformError(f"pipe: {error.strerror}") from None
 
 
+def limit_cores() -> None:
+    """Let no crash of this process, or of its children, start a core handler of the node.
+
+    The kernel starts one under a limit of 0 as well: not under 1, its sign of a handler that itself
+    crashed. A lower limit of the runtime cannot be raised and stays.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
+    resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+
+
 def confine(bounds: Bounds, keep: Sequence[int]) -> None:
     """In a child: apply the bounds and close every descriptor that is not kept."""
     with open("/proc/self/statm", "rb") as statm:
@@ -80,7 +91,6 @@ def confine(bounds: Bounds, keep: Sequence[int]) -> None:
     # The soft limit ends the child with SIGXCPU, which tells it from a kill by anyone else.
     resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_seconds, bounds.cpu_seconds + 2))
     resource.setrlimit(resource.RLIMIT_FSIZE, (bounds.file_mib * MIB,) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     start = 0

@@ -345,7 +345,7 @@ class _Grading:
         number = next(self._orders)
         output_r, output_w = child.pipe()
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        limits = {"cpu": 10, "core": 0, "nofile": 256}
+        limits = {"cpu": 10, "nofile": 256}
         try:
             lane.order(
                 Order(number, [LANEPROBE], {}, "/", f"p{number}", limits), (null, output_w, null)

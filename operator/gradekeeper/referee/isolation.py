@@ -27,21 +27,66 @@ IDENTITY_MAP: Final = "0 0 4294967295"
 MACHINE_IPC: Final = "ipc:[4026531839]"
 """The machine's own IPC namespace, which has this number under every kernel."""
 
-EPERM_CALLS: Final = """
-    socket_inet socket_inet6 socket_inet_udp socket_netlink socket_packet socket_vsock socket_alg
-    socketpair_inet ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp
-    prlimit64_other sched_setscheduler_other sched_setparam_other sched_setattr_other
-    sched_setaffinity_other setpriority ioprio_set move_pages migrate_pages shmget shmat shmctl
-    shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl mq_open mq_unlink
-    mq_timedsend mq_timedreceive mq_notify mq_getsetattr memfd_create memfd_secret keyctl add_key
-    request_key io_uring_setup io_uring_enter io_uring_register userfaultfd perf_event_open bpf
-    unshare setns mount umount2 pivot_root chroot open_tree move_mount mount_setattr fsopen
-    fsconfig fsmount fspick clone_newuser clone_newns clone_newuts clone_newipc clone_newpid
-    clone_newnet clone_newcgroup
-""".split()
-DENIED: Final[Mapping[str, str]] = {**dict.fromkeys(EPERM_CALLS, "EPERM"), "clone3": "ENOSYS"}
+_DENIED_CALLS: Final[Mapping[str, str]] = {
+    "EPERM": """
+        socket_inet socket_inet6 socket_inet_udp socket_netlink socket_packet socket_vsock
+        socket_alg socketpair_inet setsockopt_filter setsockopt_bpf prlimit64_other
+        prlimit64_core setrlimit_core mmap_hugetlb mmap_locked clone_newuser clone_newns
+        clone_newuts clone_newipc clone_newpid clone_newnet clone_newcgroup get_robust_list kcmp
+        migrate_pages move_pages pidfd_getfd process_madvise process_mrelease process_vm_readv
+        process_vm_writev ptrace add_key keyctl memfd_create memfd_secret mq_getsetattr
+        mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd
+        request_key semctl semget semop semtimedop shmat shmctl shmdt shmget fanotify_init
+        fanotify_mark inotify_add_watch inotify_init1 inotify_rm_watch io_cancel io_destroy
+        io_getevents io_pgetevents io_setup io_submit landlock_add_rule landlock_create_ruleset
+        landlock_restrict_self mlock mlock2 mlockall munlock munlockall seccomp io_uring_enter
+        io_uring_register io_uring_setup ioprio_get ioprio_set mbind readahead recvmmsg
+        rt_sigqueueinfo rt_tgsigqueueinfo sched_setaffinity sched_setattr sched_setparam
+        sched_setscheduler sendmmsg sendmsg set_mempolicy setpriority signalfd4 splice tee
+        timer_create timer_delete timer_getoverrun timer_gettime timer_settime vmsplice chroot
+        fsconfig fsmount fsopen fspick mount mount_setattr move_mount name_to_handle_at
+        open_by_handle_at open_tree pivot_root setns umount2 unshare capset personality setfsgid
+        setfsuid setgid setgroups setregid setresgid setresuid setreuid setuid acct adjtimex
+        clock_adjtime clock_settime delete_module finit_module init_module kexec_file_load
+        kexec_load quotactl quotactl_fd reboot setdomainname sethostname settimeofday swapoff
+        swapon syslog vhangup bpf lookup_dcookie perf_event_open pkey_alloc pkey_free
+        pkey_mprotect remap_file_pages userfaultfd
+    """,
+    "EINVAL": """
+        fcntl_lease fcntl_notify fcntl_signal fcntl_owner fcntl_pipe_size madvise_mergeable
+        madvise_hugepage madvise_collapse madvise_remove fadvise_dontneed prctl_seccomp
+        prctl_dumpable prctl_subreaper prctl_core_scheduling prctl_merge prctl_speculation
+        membarrier_global membarrier_expedited
+    """,
+    "ENOTTY": "ioctl_interfaces ioctl_async",
+    "ENOSYS": """
+        futex_lend futex_lend_shared clone3 futex_waitv openat2 set_mempolicy_home_node newer
+    """,
+    "EOPNOTSUPP": "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr",
+    "NOTHING": "fdatasync fsync msync sync_file_range syncfs",
+}
+DENIED: Final[Mapping[str, str]] = {
+    call: code for code, calls in _DENIED_CALLS.items() for call in calls.split()
+}
+"""Call -> what it answers in a lane. `NOTHING`: success, without its work. `newer`: every number
+that a kernel gave out after those that laned decides one by one."""
+X86_CALLS: Final = tuple(
+    """
+        inotify_init ioperm iopl get_thread_area set_thread_area modify_ldt signalfd sysfs
+        uselib ustat
+    """.split()
+)
+"""Calls that answer EPERM; only an x86 machine has them."""
 FOREIGN: Final = ("i386", "x32")
 """Foreign system call entries, which kill; only an x86 machine has them."""
+DEVICES: Final = tuple(
+    f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero")
+)
+"""Exactly the devices of a lane. None of them makes the kernel work in threads of its own."""
+NO_TERMINALS: Final[Mapping[str, str]] = {"ptmx": "ENOENT", "pts_ptmx": "ENOENT", "tty": "ENXIO"}
+"""Fact -> what opening answers where there are no pseudo-terminals and is no terminal."""
+CORE_LIMIT: Final = (1, 1)
+"""Soft and hard: the one value at which a crash starts no core handler of the node."""
 CLOSED: Final = ("proc1_environ", "proc1_mem", "proc1_maps", "proc1_fd", "proc1_oom")
 """laned's own files below /proc/1, which its children may not open."""
 
@@ -68,7 +113,8 @@ class Profile:
 
 WRITABLE: Final = ("/scratch",)
 _NAMED_PLACES: Final = frozenset(
-    {"/", "/dev", "/dev/mqueue", "/dev/shm", "/dev/termination-log", "/lane", "/tmp"}  # noqa: S108
+    {"/", "/dev", "/dev/mqueue", "/dev/pts", "/dev/shm"}  # noqa: S108
+    | {"/dev/termination-log", "/lane", "/tmp"}  # noqa: S108
 )
 """Places that a message may name; other names would be text of the lane."""
 _SHOWN: Final = 3
@@ -168,11 +214,26 @@ def differences(facts: Mapping[str, Any], expected: Profile) -> list[str]:
         found += [
             f"{place} is not writable" for place in expected.writable if place not in writable
         ]
+    if facts.get("devices") != list(DEVICES):
+        found.append("its devices are others")
+    found += [
+        f"{name} can be opened"
+        for name, answer in NO_TERMINALS.items()
+        if facts.get(name) != answer
+    ]
+    if facts.get("pressure") not in ("EACCES", "EPERM", "ENOENT", "EOPNOTSUPP"):
+        # By writing to it, Linux 6.5 and later let anybody hold up the whole node's bookkeeping.
+        found.append("the node's pressure files can be written")
+    if _starts_core_handler(facts):
+        found.append("a crash reaches the node's core handler")
     denied = facts.get("denied")
     denied = denied if type(denied) is dict else {}
-    found += [f"{call} is not denied" for call, code in DENIED.items() if denied.get(call) != code]
+    expected_calls = dict(DENIED)
     if os.uname().machine == "x86_64":
-        found += [f"{entry} is open" for entry in FOREIGN if denied.get(entry) != "KILLED"]
+        expected_calls |= dict.fromkeys(X86_CALLS, "EPERM") | dict.fromkeys(FOREIGN, "KILLED")
+    found += [
+        f"{call} is not denied" for call, code in expected_calls.items() if denied.get(call) != code
+    ]
     found += [
         f"{name} can be opened" for name in CLOSED if facts.get(name) not in ("EACCES", "EPERM")
     ]
@@ -183,6 +244,17 @@ def sentence(found: Sequence[str]) -> str:
     """One sentence that names the first differences."""
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return f"The lane is not isolated: {', '.join(found[:_SHOWN])}{more}."
+
+
+def _starts_core_handler(facts: Mapping[str, Any]) -> bool:
+    """Whether a crash in the lane can start, or connect to, a core handler of the node.
+
+    A program is not started at the limit of 1. Since Linux 6.16 a handler may also listen at a
+    socket, for which no limit counts.
+    """
+    limit = facts.get("core_limit")
+    limited = limit == list(CORE_LIMIT) and all(type(value) is int for value in limit)
+    return not limited or facts.get("core_handler") not in ("file", "program")
 
 
 def _same(observed: Any, wanted: Any) -> bool:
@@ -203,6 +275,8 @@ def summary(
         "capabilities": facts.get("cap_eff") != "0" or facts.get("cap_bnd") != "0",
         "rootReadonly": facts.get("root_readonly") is True,
         "token": facts.get("token") is not False,
+        "terminals": any(facts.get(name) != answer for name, answer in NO_TERMINALS.items()),
+        "coreHandler": _starts_core_handler(facts),
         "deniedCalls": len(denied) if type(denied) is dict else 0,
         "network": "not probed",
         "probedAt": round(time.time(), 1),

@@ -98,7 +98,6 @@ def order_limits(limits: Limits, *, heap_mib: int, user_namespace: bool) -> dict
         "as": (heap_mib + ADDRESS_SPACE_MIB) * MIB,
         "fsize": limits.file_mib * MIB,
         "nofile": 1_024,
-        "core": 0,
     }
     if user_namespace:
         found["nproc"] = limits.processes

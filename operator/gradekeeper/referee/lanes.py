@@ -17,7 +17,7 @@ from typing import Final
 from gradekeeper.referee.errors import LaneGone
 
 MAX_MESSAGE: Final = 60 * 1024
-PROTOCOL: Final = "2"
+PROTOCOL: Final = "3"
 SEND_SECONDS: Final = 10.0
 """How long laned may leave its socket full."""
 KILL_SECONDS: Final = 20.0

@@ -54,6 +54,7 @@ LANE_UID: Final = 10003
 HOST_UID: Final = 23003
 """Who root becomes to run a lane: root has no process limit, not even in a user namespace."""
 _SHM: Final = "/dev/shm"  # noqa: S108 - made read-only, as in a Pod
+_PTS: Final = "/dev/pts"  # an empty folder instead of pseudo-terminals, as in a Pod
 SCRATCH_BYTES: Final = 64 * 1024 * 1024
 
 
@@ -192,6 +193,7 @@ class LocalLane:
             *_programs(home),
             *("--proc", "/proc", "--dev", "/dev"),
             *("--size", str(1 << 20), "--tmpfs", _SHM, "--remount-ro", _SHM),
+            *("--size", str(1 << 20), "--tmpfs", _PTS, "--remount-ro", _PTS),
             *("--remount-ro", "/dev"),
             *("--ro-bind", str(work / "lane"), "/lane"),
             *("--ro-bind", str(tools / "laned"), "/usr/local/bin/laned"),

@@ -9,7 +9,12 @@ from typing import Any
 from fuzz.targets import require
 from gradekeeper.referee.isolation import (
     CLOSED,
+    CORE_LIMIT,
     DENIED,
+    DEVICES,
+    FOREIGN,
+    NO_TERMINALS,
+    X86_CALLS,
     differences,
     profile,
     read_probe,
@@ -19,7 +24,7 @@ from gradekeeper.referee.isolation import (
 from gradekeeper.referee.result import _MAX_TEXT
 from gradekeeper.referee.strictjson import encode_canonical
 
-MAX_LEN = 8192
+MAX_LEN = 16_384
 RIGHT: dict[str, Any] = {
     "uid": 10003,
     "gid": 10003,
@@ -41,7 +46,16 @@ RIGHT: dict[str, Any] = {
     **dict.fromkeys(CLOSED, "EACCES"),
     "proc1_no_new_privs": 1,
     "proc1_seccomp": 2,
-    "denied": {**DENIED, "i386": "KILLED", "x32": "KILLED"},
+    "devices": list(DEVICES),
+    **NO_TERMINALS,
+    "pressure": "EACCES",
+    "core_limit": list(CORE_LIMIT),
+    "core_handler": "file",
+    "denied": {
+        **DENIED,
+        **dict.fromkeys(X86_CALLS, "EPERM"),
+        **dict.fromkeys(FOREIGN, "KILLED"),
+    },
 }
 FREE = {"groups", "uid_map", "gid_map", "shm_bytes", "pid", "pids_visible", "denied", *CLOSED}
 WRONG: dict[type, object] = {int: 3, str: "1", list: ["/scratch", "/tmp"], dict: {}}

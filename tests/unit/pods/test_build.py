@@ -115,6 +115,7 @@ def test_the_whole_pod() -> None:
                         {"name": "scratch", "mountPath": "/scratch"},
                         {"name": "shm", "mountPath": "/dev/shm", "readOnly": True},
                         {"name": "mqueue", "mountPath": "/dev/mqueue", "readOnly": True},
+                        {"name": "pts", "mountPath": "/dev/pts", "readOnly": True},
                     ],
                 },
             ],
@@ -123,6 +124,7 @@ def test_the_whole_pod() -> None:
                 memory_volume("scratch", "16Mi"),
                 memory_volume("shm", "1Mi"),
                 memory_volume("mqueue", "1Mi"),
+                memory_volume("pts", "1Mi"),
                 {
                     "name": "submission",
                     "projected": {
@@ -157,7 +159,8 @@ def job_document(manifest: dict[str, Any]) -> dict[str, Any]:
 def test_a_builtin_submission_needs_no_volume() -> None:
     found = pod(spec=spec(submission={"builtin": "gold"}))
     assert job_document(found)["submission"] == {"builtin": "gold"}
-    assert [one["name"] for one in found["spec"]["volumes"]] == ["lane", "scratch", "shm", "mqueue"]
+    volumes = [one["name"] for one in found["spec"]["volumes"]]
+    assert volumes == ["lane", "scratch", "shm", "mqueue", "pts"]
     assert [one["name"] for one in found["spec"]["containers"][0]["volumeMounts"]] == ["lane"]
 
 

@@ -107,9 +107,9 @@ def test_what_the_cluster_may_add(path: str, value: Any) -> None:
         ("spec/volumes/0/emptyDir/sizeLimit", "65Mi", "spec.volumes[lane].emptyDir.sizeLimit"),
         ("spec/volumes/0/emptyDir/medium", "", "spec.volumes[lane].emptyDir.medium"),
         ("spec/volumes/0/hostPath", {"path": "/"}, "spec.volumes[lane].hostPath was added"),
-        ("spec/volumes/4/projected/sources/+", {"secret": {"name": "s"}}, "projected.sources"),
+        ("spec/volumes/5/projected/sources/+", {"secret": {"name": "s"}}, "projected.sources"),
         (
-            "spec/volumes/4/projected/sources/0/configMap/name",
+            "spec/volumes/5/projected/sources/0/configMap/name",
             "other",
             "projected.sources[0].configMap.name",
         ),

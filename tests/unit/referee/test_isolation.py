@@ -47,7 +47,16 @@ def facts(**changes):
         **dict.fromkeys(isolation.CLOSED, "EACCES"),
         "proc1_no_new_privs": 1,
         "proc1_seccomp": 2,
-        "denied": {**isolation.DENIED, "i386": "KILLED", "x32": "KILLED"},
+        "devices": [*isolation.DEVICES],
+        **isolation.NO_TERMINALS,
+        "pressure": "EACCES",
+        "core_limit": [1, 1],
+        "core_handler": "program",
+        "denied": {
+            **isolation.DENIED,
+            **dict.fromkeys(isolation.X86_CALLS, "EPERM"),
+            **dict.fromkeys(isolation.FOREIGN, "KILLED"),
+        },
     }
     found.update(changes)
     return found
@@ -86,6 +95,18 @@ def test_an_isolated_lane_has_no_differences():
         {"proc1_no_new_privs": 0},
         {"proc1_seccomp": 0},
         {"writable": ["/scratch", 7]},
+        {"devices": [*isolation.DEVICES, "/dev/fuse"]},
+        {"devices": [*isolation.DEVICES][1:]},
+        {"devices": None},
+        {"ptmx": "ALLOWED"},
+        {"pts_ptmx": "EACCES"},
+        {"tty": "ALLOWED"},
+        {"pressure": "ALLOWED"},
+        {"core_limit": [0, 0]},
+        {"core_limit": [1, -1]},
+        {"core_limit": [True, True]},
+        {"core_handler": "socket"},
+        {"core_handler": "unknown"},
     ],
     ids=str,
 )
@@ -144,9 +165,23 @@ def test_a_missing_fact_is_a_difference(name):
     assert bool(differences(found, POD)) is not unused
 
 
+def test_a_core_handler_of_a_file_or_a_program_is_out_of_reach_at_the_limit_of_1():
+    for handler in ("file", "program"):
+        found = facts(core_handler=handler)
+        assert differences(found, POD) == []
+        assert summary(found, POD, None)["coreHandler"] is False
+    assert summary(facts(core_limit=[0, 0]), POD, None)["coreHandler"] is True
+    assert summary(facts(core_handler="socket"), POD, None)["coreHandler"] is True
+
+
+def test_a_terminal_is_a_signed_fact():
+    assert summary(facts(), POD, None)["terminals"] is False
+    assert summary(facts(pts_ptmx="ALLOWED"), POD, None)["terminals"] is True
+
+
 @pytest.mark.parametrize("call", [*isolation.DENIED])
 def test_each_call_that_is_open_is_seen(call):
-    for answer in ("ALLOWED", "EINVAL", "EFAULT"):
+    for answer in {"ALLOWED", "EINVAL", "EFAULT"} - {isolation.DENIED[call]}:
         denied = {**facts()["denied"], call: answer}
         assert differences(facts(denied=denied), POD) == [f"{call} is not denied"]
 

@@ -64,7 +64,7 @@ def test_events_arrive_in_order(pair):
     [
         b"exit",
         b"exit\0",
-        b"hello\0protocol=2",
+        b"hello\0protocol=3",
         b"pass\0",
         b"exit\0id=1\0id=2\0",
         b"exit\0id=x\0",
@@ -139,7 +139,7 @@ def test_one_connection_and_then_no_socket(tmp_path):
     def connect():
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
             client.connect(str(path))
-            client.send(b"hello\0protocol=2\0pid=1\0uid=10003\0")
+            client.send(b"hello\0protocol=3\0pid=1\0uid=10003\0")
 
     thread = threading.Thread(target=connect)
     thread.start()
