@@ -8,12 +8,10 @@ at random moments, and measures how long it waits for them. What its own cgroup 
 count: a submission can make the referee busy, or run into its quota.
 
 That somebody had to wait says not yet who was in the way: a lane may use all processors of a small
-node. Three findings do, each alone:
-
-- the node froze: a wait so long as no lane within its limit can cause;
-- the referee got so much less than the Pod's limits promise, for so much of the time, that the
-  lane, which runs out of its own quota, cannot have been it;
-- processors are short still when nothing of the lane runs any more, after a sweep.
+node, and what the kernel does for it in threads of its own, or with interrupts off, is bounded by
+no limit of the lane. So a finding is a reason to look again, never an excuse (`judgement`). What is
+measured after a sweep, when nothing of the lane runs, is nobody's but the node's. With every tick
+the child also reads the node's own counters (`witness`).
 """
 
 import enum
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from gradekeeper.referee import child
+from gradekeeper.referee.witness import Counters, explains, read_counters, read_outside
 
 PAUSE_SECONDS: Final = (0.3, 0.7)
 """Between two ticks, at random: quotas are periodic, and a lane must not know when to be busy."""
@@ -42,7 +41,8 @@ BUDGET_WATCH_SECONDS: Final = 8.0
 decide."""
 
 FROZEN_SECONDS: Final = 1.0
-"""One wait that is longer is the node's: a lane within a quota makes way every 100 ms."""
+"""One wait that is longer is a freeze: what a lane within a quota runs itself makes way every
+100 ms."""
 FROZEN_UNBOUNDED_SECONDS: Final = 5.0
 """The same where the lane has no quota: all that one may start gets its turn before."""
 EXCUSED_SECONDS: Final = 0.5
@@ -56,14 +56,7 @@ CALM_SHARE: Final = 0.2
 ENOUGH_SHARE: Final = 0.65
 """Of a processor, without the lane; with less they are short. A right answer should need at most
 60 % of a timeout: a node that gives it two thirds of a processor fails none."""
-STALE_SECONDS: Final = 5.0
-"""What is measured later than so long after a window says too little about it."""
-MARGIN: Final = 1.5
-"""Who is run again gets so much more time than what it was short of."""
-MAX_STRETCH: Final = 6.0
-"""At most so many times its time; on a node that would need more it is only tried again."""
-
-_RECORD: Final = struct.Struct("=dddd")
+_RECORD: Final = struct.Struct("=ddddddd")
 _LAST: Final = struct.Struct("=ddd")
 _WATCHING: Final = _LAST.size
 
@@ -118,9 +111,9 @@ class Finding(enum.Enum):
     CALM = "calm"
     """Nobody was short of them: a time that was used up then is the submission's."""
     FROZEN = "frozen"
-    """Others than the lane: for a while nobody ran at all, whatever time there was besides."""
+    """For a while nobody ran at all, whatever time there was besides: others, or the kernel."""
     NODE = "node"
-    """Others than the lane: they left less than it can have taken."""
+    """Less was left than what the lane itself can have taken: others, or the kernel for it."""
     UNCLEAR = "unclear"
     """The lane or others: look again when nothing of the lane runs."""
 
@@ -180,51 +173,6 @@ def read_share(ticks: Iterable[Tick], start: float) -> float:
     """
     rates = [tick.rate for tick in ticks if tick.start >= start]
     return sum(rates) / len(rates) if rates else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What becomes of a used-up time.
-
-    Attributes:
-        excused: it is not held against the submission.
-        stretch: if it is run again, how many times its time it gets.
-        hopeless: it was run again before, and even so had not enough.
-    """
-
-    excused: bool
-    stretch: float = 1.0
-    hopeless: bool = False
-
-
-def judge_time(
-    window: Window, share: float, stretched: float | None, late: float = 0.0
-) -> Judgement:
-    """Judge a used-up time. Pure.
-
-    Run again on a node that is short, a submission gets the more time: what it then used up in
-    vain was enough, and is scored; so nobody gains by hanging where others are busy.
-
-    Args:
-        window: in which it was used up.
-        share: what a processor's share was afterwards, with nothing of the lane.
-        stretched: by how much the time was stretched already; None if it was not run again yet.
-        late: seconds from the window's end to the measuring of `share`.
-    """
-    finding = window.finding
-    # Who is run again is alone, and measured at once.
-    known = late <= STALE_SECONDS or stretched is not None
-    if finding is Finding.CALM or (finding is Finding.UNCLEAR and share >= ENOUGH_SHARE and known):
-        return Judgement(excused=False)
-    if stretched is None:
-        needed = MARGIN / max(share, 0.01)
-        return Judgement(excused=True, stretch=needed if needed <= MAX_STRETCH else MARGIN)
-    if finding is not Finding.UNCLEAR:
-        # That the node is idle now says nothing of what it left then.
-        share = min(share, window.rate)
-    if finding is not Finding.FROZEN and stretched * share >= 1.0:
-        return Judgement(excused=False)
-    return Judgement(excused=True, hopeless=True)
 
 
 def parse_cpu(files: Mapping[str, str]) -> tuple[float, float] | None:
@@ -336,6 +284,7 @@ class Ticker:
         self._sizes = Sizes()
         self._paths: dict[str, Path] = {}
         self.ticks: list[Tick] = []
+        self.counters: list[Counters] = []
 
     def start(self) -> None:
         """Start ticking.
@@ -387,6 +336,23 @@ class Ticker:
         self._catch_up(end, patience)
         return read_window(self.ticks, start, end, self._sizes)
 
+    def explains(self, start: float, end: float, free: float | None) -> bool:
+        """Whether others explain that everybody had to wait between two moments of the past.
+
+        Args:
+            start: monotonic seconds.
+            end: monotonic seconds.
+            free: end of the last look (`watch`) which found processors enough without the lane;
+                None if there was none.
+        """
+        self.read()
+        lane = self._sizes.processors
+        then = read_outside(self.counters, start, end, lane)
+        now = None
+        if free is not None:
+            now = read_outside(self.counters, free - WATCH_SECONDS, free, 0.0)
+        return explains(then, lane, self._sizes.node, now)
+
     def watch(self, seconds: float = WATCH_SECONDS) -> float:
         """Look what share of a processor there is now, when nothing of the lane runs.
 
@@ -410,7 +376,9 @@ class Ticker:
             self._ended = not data
             self._held += data
         while len(self._held) >= _RECORD.size:
-            self._add(Tick(*_RECORD.unpack_from(self._held)))
+            start, end, worked, waited, user, steal, own = _RECORD.unpack_from(self._held)
+            self._add(Tick(start, end, worked, waited))
+            self.counters.append(Counters(end, user, steal, own))
             self._held = self._held[_RECORD.size :]
 
     def _catch_up(self, now: float, patience: float) -> None:
@@ -458,6 +426,7 @@ class Ticker:
             # What others in the referee's cgroup did during the pause kept it from nothing.
             _, idle = self._own()
             began = time.thread_time()
+            node = read_counters()
             while (worked := time.thread_time() - began) < work:
                 pass
             now = time.monotonic()
@@ -466,9 +435,9 @@ class Ticker:
             explained = throttled - before + max(worked, used - idle)
             waited = max(0.0, now - last - pause - explained)
             try:
-                os.write(writing, _RECORD.pack(last, now, worked, waited))
+                os.write(writing, _RECORD.pack(last, now, worked, waited, *node, used))
             except BlockingIOError:
-                pass  # nobody asked for a quarter of an hour
+                pass  # nobody asked for minutes
             _LAST.pack_into(self._shared, 0, now, throttled, used)
             last = now
 

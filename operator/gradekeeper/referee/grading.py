@@ -25,8 +25,9 @@ from gradekeeper.referee.bundle import (
     check_manifest,
     load_suite,
 )
-from gradekeeper.referee.clocks import Finding, Ticker, judge_time, measure_sizes
+from gradekeeper.referee.clocks import Finding, Ticker, measure_sizes
 from gradekeeper.referee.compiling import Compiler
+from gradekeeper.referee.control import Control, settle
 from gradekeeper.referee.errors import (
     LaneGone,
     PlatformError,
@@ -35,7 +36,8 @@ from gradekeeper.referee.errors import (
     Unjudgeable,
 )
 from gradekeeper.referee.job import Identity, Job, Layout, identify, parse_job
-from gradekeeper.referee.lanes import Lane, Listener, Order
+from gradekeeper.referee.judgement import Judgement, judge_control, judge_silence, judge_time
+from gradekeeper.referee.lanes import KILL_SECONDS, Lane, Listener, Order
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.play import random_below
 from gradekeeper.referee.result import (
@@ -371,18 +373,20 @@ class _Grading:
             try:
                 if files == 0:
                     raise _Built("The submission has no sources.")
-                deadline = min(latest, deadline + self._build(suite, lane, deadline, latest))
+                control = None
+                if recording is None:
+                    control = self._control(suite, lane, latest)
+                taken = self._build(suite, lane, deadline, latest, control)
+                deadline = min(latest, deadline + taken)
             finally:
                 self._mark("compile")
-            self._run(suite, lane, recording, deadline, latest)
+            self._run(suite, lane, recording, deadline, latest, control)
         except _Built as decided:
             return GRADED, DOES_NOT_COMPILE, str(decided)
         except LaneGone as gone:
             self._log.event("lane_lost", cause=str(gone))
             now = time.monotonic()
-            # There is no sweep without laned: only what cannot have been the lane counts.
-            window = self._ticker.find(now - gone.silent, now)
-            if gone.silent and window.finding in (Finding.FROZEN, Finding.NODE):
+            if gone.silent and self._is_nodes(lane, now - gone.silent, now):
                 raise Unjudgeable(
                     NODE_OVERLOADED, "The node was too slow to judge the lane's silence."
                 ) from None
@@ -397,8 +401,62 @@ class _Grading:
             suite.limits, heap_mib=heap_mib, user_namespace=bool(facts.get("userNamespace"))
         )
 
-    def _build(self, suite: Suite, lane: Lane, deadline: float, latest: float) -> float:
-        """Compile; again, once, if the node was too slow.
+    def _control(self, suite: Suite, lane: Lane, latest: float) -> Control:
+        return Control(
+            suite=suite,
+            layout=self._layout,
+            lane=lane,
+            ticker=self._ticker,
+            log=self._log,
+            next_order=self._orders,
+            order_limits=lambda heap_mib: self._order_limits(suite, heap_mib),
+            latest=latest,
+        )
+
+    def _is_nodes(self, lane: Lane, since: float, now: float) -> bool:
+        """Whether laned was silent for the node's sake.
+
+        There is no sweep without laned. But it ends when the referee hangs up, and with it all
+        that runs in the lane.
+        """
+        window = self._ticker.find(since, now)
+        share, free = None, None
+        if window.finding in (Finding.FROZEN, Finding.NODE) and lane.hang_up(KILL_SECONDS):
+            share, free = settle(self._ticker)
+        explained = self._ticker.explains(since, now, free)
+        self._log.event(
+            "silence",
+            seconds=round(now - since, 3),
+            finding=window.finding.value,
+            share=None if share is None else round(share, 3),
+            explained=explained,
+        )
+        return judge_silence(window, share, explained)
+
+    def _judge_build(
+        self,
+        control: Control | None,
+        seconds: float,
+        stretched: float,
+        span: tuple[float, float],
+        again: bool,
+    ) -> Judgement:
+        """Judge a build's time that is in doubt again by how long gold's takes."""
+        if control is None:
+            return Judgement(excused=True, doubtful=True)
+        played = control.compiles(seconds, stretched)
+        explained = self._ticker.explains(*span, played.free)
+        return judge_control(played, stretched, explained, again)
+
+    def _build(
+        self,
+        suite: Suite,
+        lane: Lane,
+        deadline: float,
+        latest: float,
+        control: Control | None,
+    ) -> float:
+        """Compile; again if the node was too slow, or if nobody can tell.
 
         Returns:
             Seconds that the node took, which the suite's budget gets back.
@@ -418,6 +476,7 @@ class _Grading:
             self._log,
         )
         taken = 0.0
+        again = False
         stretched: float | None = None
         while True:
             began = time.monotonic()
@@ -433,6 +492,10 @@ class _Grading:
                 window = self._ticker.find(began, ended)
                 share = 1.0 if window.finding is Finding.CALM else self._ticker.watch()
                 judgement = judge_time(window, share, stretched)
+                if judgement.doubtful and stretched is not None:
+                    span = began, ended
+                    judgement = self._judge_build(control, seconds, stretched, span, again)
+                    again = True
                 self._log.event(
                     "timeout",
                     what="build",
@@ -440,16 +503,19 @@ class _Grading:
                     finding=window.finding.value,
                     share=round(share, 3),
                     excused=judgement.excused,
+                    doubtful=judgement.doubtful,
                     stretch=round(judgement.stretch, 2),
                 )
                 if not judgement.excused:
                     raise _Built("The submission did not compile in time.")
-                if judgement.hopeless:
+                if judgement.doubtful:
                     raise Unjudgeable(
                         NODE_OVERLOADED, "The node was too slow to judge the build's timeout."
                     )
-                stretched = judgement.stretch
-                taken = time.monotonic() - began + seconds * stretched
+                taken += time.monotonic() - began
+                if stretched is None:
+                    stretched = judgement.stretch
+                    taken += seconds * stretched
                 _empty(self._layout.lane / "app")
                 continue
             if kind == report.BUILD_ERRORS:
@@ -463,6 +529,7 @@ class _Grading:
         recording: "_Recording | None",
         deadline: float,
         latest: float,
+        control: Control | None,
     ) -> None:
         state = self._state
         assert state.ledger is not None
@@ -490,6 +557,7 @@ class _Grading:
             next_order=self._orders,
             detail=self._detail,
             judging=recording is None,
+            control=control,
         )
         runs.run(_units(suite, recording), deadline, latest)
 

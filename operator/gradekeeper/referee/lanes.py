@@ -209,6 +209,20 @@ class Lane:
         except LaneGone:
             pass
 
+    def hang_up(self, seconds: float) -> bool:
+        """Let laned end, and with it everything in the lane; whether that was seen to happen."""
+        poll = select.poll()
+        poll.register(self._socket, 0)  # nothing but its end
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            return True
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if any(found & select.POLLHUP for _, found in poll.poll(left * 1000)):
+                return True
+        return False
+
     def events(self) -> list[LaneEvent]:
         """What laned reported, without waiting.
 

@@ -26,13 +26,18 @@ from gradekeeper.referee.clocks import (
     BUDGET_WATCH_SECONDS,
     WATCH_SECONDS,
     Finding,
-    Judgement,
     Ticker,
     Window,
-    judge_time,
 )
+from gradekeeper.referee.control import Control, settle
 from gradekeeper.referee.errors import LaneGone, Unjudgeable
 from gradekeeper.referee.judge import Transcript
+from gradekeeper.referee.judgement import (
+    Judgement,
+    judge_budget,
+    judge_control,
+    judge_time,
+)
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.play import KEPT_SHARE, Case, Plan
@@ -130,6 +135,7 @@ class Doubt:
         since: monotonic seconds.
         until: monotonic seconds.
         window: what the ticker saw of it.
+        case: what the test had; that of its first test, for a start; None for a budget.
     """
 
     unit: "Unit"
@@ -138,6 +144,7 @@ class Doubt:
     since: float
     until: float
     window: Window
+    case: Case | None = None
 
 
 @dataclass(slots=True)
@@ -154,6 +161,7 @@ class Unit:
         stretch: how many times its time a test or a start gets: more than once as soon as one was
             excused, for all that is left of the unit.
         budget: the same for its own budget; None until it was excused.
+        again: whether something of it was tried a third time.
         drawn: full id -> what an excused test had, which it gets again: nobody gains another draw,
             nor another order of what is held, by hanging or dying.
         strict: full id -> strict plays so far.
@@ -167,6 +175,7 @@ class Unit:
     until: float = 0.0
     stretch: float = 1.0
     budget: float | None = None
+    again: bool = False
     drawn: dict[str, Choice] = field(default_factory=dict)
     strict: dict[str, int] = field(default_factory=dict)
 
@@ -218,6 +227,7 @@ class Runs:
         next_order: Iterator[int],
         detail: int | None,
         judging: bool = True,
+        control: Control | None = None,
     ) -> None:
         self._lane = lane
         self._limits = limits
@@ -229,6 +239,7 @@ class Runs:
         self._next_order = next_order
         self._detail = detail
         self._judging = judging
+        self._control = control
         self._restarts: dict[object, int] = {}
         self._tampered: set[str] = set()
         self._spans: dict[str, float] = {}
@@ -370,12 +381,7 @@ class Runs:
             )
             for position, (test, choice) in enumerate(choices)
         ]
-        plan = Plan(
-            cases=cases,
-            start_seconds=START_SECONDS * unit.stretch,
-            test_seconds=self._limits.test_timeout_seconds * unit.stretch,
-            repeat=unit.repeat,
-        )
+        plan = self._plan(unit, cases)
         order = self._make_order(number, unit.group)
         with starting(plan, self._detail) as (player, descriptors):
             self._active[number] = _Run(
@@ -389,6 +395,14 @@ class Runs:
                 alone or self._apart,
             )
             self._lane.order(order, descriptors)
+
+    def _plan(self, unit: Unit, cases: Sequence[Case]) -> Plan:
+        return Plan(
+            cases=cases,
+            start_seconds=START_SECONDS * unit.stretch,
+            test_seconds=self._limits.test_timeout_seconds * unit.stretch,
+            repeat=unit.repeat,
+        )
 
     def _wait(self) -> None:
         poll = select.poll()
@@ -510,7 +524,12 @@ class Runs:
             cause = "to be played strictly"
             run.rerun = True
         elif outcome == TIMED_OUT and self._doubt(
-            run.unit, test, budget or test.id, self._since(run.unit, budget) or run.since, now
+            run.unit,
+            test,
+            budget or test.id,
+            self._since(run.unit, budget) or run.since,
+            now,
+            run.open,
         ):
             run.doubted = True
             self._keep_draw(run)
@@ -549,12 +568,20 @@ class Runs:
     def _since(self, unit: Unit, budget: str | None) -> float | None:
         return {SUITE: self._started, RUN: unit.since}.get(budget or "")
 
-    def _doubt(self, unit: Unit, test: Test | None, what: str, since: float, now: float) -> bool:
+    def _doubt(
+        self,
+        unit: Unit,
+        test: Test | None,
+        what: str,
+        since: float,
+        now: float,
+        case: Case | None = None,
+    ) -> bool:
         """Whether it shows after a sweep only whose time was used up; the unit rests until then."""
         window = self._ticker.find(since, now)
         if window.finding is Finding.CALM:
             return False
-        self._doubts.append(Doubt(unit, test, what, since, now, window))
+        self._doubts.append(Doubt(unit, test, what, since, now, window, case))
         return True
 
     def _settle(self) -> None:
@@ -577,14 +604,16 @@ class Runs:
                 else:
                     self._score(doubt)
                 continue
+            span = doubt.since, doubt.until
             if doubt.what == RUN:
-                judgement = self._judge_budget(doubt.window, share, unit.budget)
+                judgement = self._judge_budget(RUN, span, doubt.window, share, unit.budget)
             else:
                 stretched = unit.stretch if unit.stretch > 1.0 else None
                 judgement = judge_time(doubt.window, share, stretched, before - doubt.until)
-            seconds = doubt.until - doubt.since
-            self._log_judgement(doubt.what, seconds, doubt.window, share, judgement, unit.repeat)
-            if judgement.hopeless:
+                if judgement.doubtful:
+                    judgement = self._judge_by_control(doubt)
+                self._log_judgement(doubt.what, span, doubt.window, share, judgement, unit.repeat)
+            if judgement.doubtful:
                 raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
             if self._excuse(doubt, judgement) if judgement.excused else self._score(doubt):
                 self._later.append(doubt.unit)
@@ -596,16 +625,49 @@ class Runs:
         self._give(time.monotonic() - before)
         return share
 
-    def _judge_budget(self, window: Window, share: float, stretched: float | None) -> Judgement:
+    def _judge_by_control(self, doubt: Doubt) -> Judgement:
+        """Judge what is in doubt again by what gold can do, with nothing of the submission alive.
+
+        Raises:
+            LaneGone: the lane was lost meanwhile.
+        """
+        unit, case = doubt.unit, doubt.case
+        if self._control is None or case is None:
+            return Judgement(excused=True, doubtful=True)
+        before = time.monotonic()
+        plan = self._plan(unit, [case])
+        play = self._control.starts if doubt.what == START else self._control.passes
+        played = play(unit.group, case, plan, unit.stretch)
+        self._give(time.monotonic() - before)
+        explained = self._ticker.explains(doubt.since, doubt.until, played.free)
+        judgement = judge_control(played, unit.stretch, explained, unit.again)
+        unit.again = unit.again or judgement.excused
+        return judgement
+
+    def _judge_budget(
+        self,
+        what: str,
+        span: tuple[float, float],
+        window: Window,
+        share: float,
+        stretched: float | None,
+    ) -> Judgement:
         """Judge a run's or the suite's budget: who hangs with time enough has used it up so."""
-        if self._hangs:
-            return Judgement(excused=False)
-        return judge_time(window, share, stretched)
+        judgement = Judgement(excused=False)
+        if not self._hangs:
+            judgement = judge_time(window, share, stretched)
+        if judgement.doubtful and stretched is not None:
+            before = time.monotonic()
+            share, free = settle(self._ticker)
+            self._give(time.monotonic() - before)
+            judgement = judge_budget(share, stretched, self._ticker.explains(*span, free))
+        self._log_judgement(what, span, window, share, judgement)
+        return judgement
 
     def _log_judgement(
         self,
         what: str,
-        seconds: float,
+        span: tuple[float, float],
         window: Window,
         share: float,
         judgement: Judgement,
@@ -615,10 +677,11 @@ class Runs:
             "timeout",
             what=what,
             repeat=repeat,
-            seconds=round(seconds, 3),
+            seconds=round(span[1] - span[0], 3),
             finding=window.finding.value,
             share=round(share, 3),
             excused=judgement.excused,
+            doubtful=judgement.doubtful,
             stretch=round(judgement.stretch, 2),
         )
 
@@ -717,6 +780,7 @@ class Runs:
     def _finish(self, run: _Run) -> None:
         """A process and its child are gone: go on with what is left of the unit, or do not."""
         del self._active[run.order]
+        self._ticker.read()
         unit = run.unit
         self._orderly = self._orderly and run.played
         if run.early is not None:
@@ -739,7 +803,7 @@ class Runs:
             self._doubt(unit, None, RUN, unit.since, now)
             return
         late = not run.progressed and now - run.launched >= START_SECONDS
-        if late and self._doubt(unit, None, START, run.launched, now):
+        if late and self._doubt(unit, None, START, run.launched, now, run.cases[0]):
             return
         if not run.progressed and not run.alone:
             # Perhaps others kept it from starting: the next time it has the lane for itself.
@@ -791,9 +855,9 @@ class Runs:
             window = self._ticker.find(self._started, self._deadline)
             calm = window.finding is Finding.CALM
             share = 1.0 if calm else self._watch(BUDGET_WATCH_SECONDS)
-            judgement = self._judge_budget(window, share, self._budget)
-            self._log_judgement(SUITE, used, window, share, judgement)
-            if judgement.hopeless:
+            span = self._started, self._deadline
+            judgement = self._judge_budget(SUITE, span, window, share, self._budget)
+            if judgement.doubtful:
                 raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a budget.")
             if judgement.excused:
                 seconds = self._limits.suite_timeout_seconds

@@ -21,13 +21,13 @@ from gradekeeper.referee.clocks import (
     Ticker,
     Window,
     cgroup_files,
-    judge_time,
     parse_cpu,
     parse_limit,
     read_files,
     read_share,
     read_window,
 )
+from gradekeeper.referee.judgement import judge_time
 
 START, END = 100.0, 110.0
 POD = Sizes(referee=0.2, lane=1.5, node=2.0)
@@ -118,7 +118,7 @@ def test_a_share_is_read(ticks, share):
 
 
 @pytest.mark.parametrize(
-    ("finding", "share", "stretched", "excused", "stretch", "hopeless"),
+    ("finding", "share", "stretched", "excused", "stretch", "doubtful"),
     [
         (Finding.CALM, 0.1, None, False, 1.0, False),
         (Finding.UNCLEAR, 0.95, None, False, 1.0, False),
@@ -158,10 +158,10 @@ def test_a_share_is_read(ticks, share):
         "frozen again",
     ],
 )
-def test_a_used_up_time_is_judged(finding, share, stretched, excused, stretch, hopeless):
+def test_a_used_up_time_is_judged(finding, share, stretched, excused, stretch, doubtful):
     window = finding if isinstance(finding, Window) else Window(finding)
     judgement = judge_time(window, share, stretched)
-    assert (judgement.excused, judgement.hopeless) == (excused, hopeless)
+    assert (judgement.excused, judgement.doubtful) == (excused, doubtful)
     assert judgement.stretch == pytest.approx(stretch)
 
 
