@@ -116,7 +116,8 @@ class Control:
         folder = self.layout.lane / FOLDER
         passed = False
         # What gold did would not count where there is too little even so.
-        if before * stretched >= 1.0 and began < self.latest:
+        played = before * stretched >= 1.0 and began < self.latest
+        if played:
             try:
                 passed = self._unpack(folder) and work()
             finally:
@@ -128,19 +129,18 @@ class Control:
         window = self.ticker.find(began, ended)
         share = min(before, after)
         calm = not judge_time(window, share, None).excused
-        played = Played(passed, share, free, calm, whole)
         self.log.event(
             "control",
             what=what,
             seconds=round(ended - began, 3),
             finding=window.finding.value,
-            passed=passed,
+            gold="passed" if passed else "failed" if played else "not played",
             before=round(before, 3),
             after=round(after, 3),
             calm=calm,
             whole=whole,
         )
-        return played
+        return Played(passed, share, free, calm, whole)
 
     def _unpack(self, folder: Path) -> bool:
         """Put gold's sources where a lane's `sources` are, and make room for its classes."""
