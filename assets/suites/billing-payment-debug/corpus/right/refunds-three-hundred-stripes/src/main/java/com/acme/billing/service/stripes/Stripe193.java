@@ -1,0 +1,5 @@
+package com.acme.billing.service.stripes;
+
+/** One of the stripes. */
+public final class Stripe193 extends Stripe {
+}

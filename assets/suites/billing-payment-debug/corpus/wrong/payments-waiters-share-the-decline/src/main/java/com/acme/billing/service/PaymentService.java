@@ -1,0 +1,91 @@
+package com.acme.billing.service;
+
+import com.acme.billing.gateway.PaymentGateway;
+import com.acme.billing.model.BillingException;
+import com.acme.billing.model.Invoice;
+import com.acme.billing.model.InvoiceStatus;
+import com.acme.billing.model.Money;
+import com.acme.billing.model.Payment;
+import com.acme.billing.repository.InvoiceRepository;
+import com.acme.billing.repository.PaymentRepository;
+import java.math.BigDecimal;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/** Takes what invoices ask for from the customers' cards. Called by many request threads at the same time. */
+public class PaymentService {
+
+    private final InvoiceRepository invoices;
+    private final PaymentRepository payments;
+    private final PaymentGateway gateway;
+
+    private final ConcurrentMap<String, CompletableFuture<Payment>> made = new ConcurrentHashMap<>();
+    private final Map<String, Object> bills = new ConcurrentHashMap<>();
+
+    public PaymentService(InvoiceRepository invoices, PaymentRepository payments, PaymentGateway gateway) {
+        this.invoices = invoices;
+        this.payments = payments;
+        this.gateway = gateway;
+    }
+
+    /**
+     * Charges an open invoice to its customer's card.
+     *
+     * @param idempotencyKey the caller's name for this payment, the same in every attempt at it
+     * @return the payment; for a key that has made one already, that one
+     */
+    public Payment charge(String invoiceId, String idempotencyKey) {
+        if (idempotencyKey == null || idempotencyKey.isBlank()) {
+            throw new BillingException("a charge needs an idempotency key");
+        }
+        CompletableFuture<Payment> own = new CompletableFuture<>();
+        CompletableFuture<Payment> first = made.putIfAbsent(idempotencyKey, own);
+        if (first == null) {
+            first = own;
+            try {
+                synchronized (bills.computeIfAbsent(invoiceId, id -> new Object())) {
+                    own.complete(attempt(invoiceId, idempotencyKey));
+                }
+            } catch (RuntimeException failed) {
+                own.completeExceptionally(failed);
+                made.remove(idempotencyKey, own);
+            }
+        }
+        try {
+            return sameInvoice(first.join(), invoiceId);
+        } catch (CompletionException failed) {
+            throw (RuntimeException) failed.getCause();
+        }
+    }
+
+    /** Looks for the key's payment, else takes the money and writes the books. */
+    private Payment attempt(String invoiceId, String idempotencyKey) {
+        Optional<Payment> made = payments.findByKey(idempotencyKey);
+        return made.isPresent() ? sameInvoice(made.get(), invoiceId) : pay(invoiceId, idempotencyKey);
+    }
+
+    /** Takes the money for an open invoice and writes the books. */
+    private Payment pay(String invoiceId, String idempotencyKey) {
+        Invoice invoice = invoices.require(invoiceId);
+        if (invoice.status() != InvoiceStatus.OPEN) {
+            throw new BillingException("invoice " + invoiceId + " is not open");
+        }
+        BigDecimal amount = Money.requirePositive(invoice.total(), "a charge");
+        String reference = gateway.charge(invoice.customerId(), amount);
+        Payment payment = new Payment(reference, invoiceId, amount);
+        payments.save(payment, idempotencyKey);
+        invoices.save(invoice.withStatus(InvoiceStatus.PAID));
+        return payment;
+    }
+
+    private static Payment sameInvoice(Payment made, String invoiceId) {
+        if (!made.invoiceId().equals(invoiceId)) {
+            throw new BillingException("the idempotency key belongs to another invoice");
+        }
+        return made;
+    }
+}
