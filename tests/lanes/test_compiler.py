@@ -121,7 +121,6 @@ ERRORS: dict[str, dict[str, str | bytes]] = {
     "unknown import": {"A.java": "import org.junit.Test; class A {}"},
     "the kit": {"A.java": "class A { gradekeeper.kit.Desk desk; }"},
     "internals of the JDK": {"A.java": "class A { jdk.internal.misc.Unsafe u; }"},
-    "a module": {"module-info.java": "module m {}", "A.java": "class A {}"},
     "newer Java": {"A.java": "class A { int f(Object o) { return switch (o) {"
                              " case String s -> 1; default -> 2; }; } }"},
     "deep nesting": {"A.java": "class A { int x = " + "(" * 100_000 + "1" + ")" * 100_000 + "; }"},
@@ -136,7 +135,59 @@ def test_what_does_not_compile_is_an_error(root: Path, lane_folder: Path, name: 
     write(root, ERRORS[name])
     compiled = compile_in(root, lane_folder)
     assert compiled.errors >= 1
-    assert "error: " in compiled.messages or name == "deep nesting"
+    assert "error: " in compiled.messages
+    assert len(compiled.messages) < 2_000, "an author reads the head of it"
+
+
+def test_a_module_is_compiled_with_the_rest(root: Path, lane_folder: Path) -> None:
+    module = "module m { requires java.sql; exports a.b; }"
+    user = USER.replace("class User {", "class User { java.sql.Connection c;")
+    write(root, {"module-info.java": module, "a/b/Point.java": POINT, "a/User.java": user})
+    assert "module-info.class" in compile_in(root, lane_folder).classes
+    write(root, {"module-info.java": "module m { }"})
+    assert "java.sql" in compile_in(root, lane_folder).messages
+
+
+def test_names_are_utf_8_whatever_the_locale(
+    root: Path, lane_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, {"Preis€.java": "public class Preis€ { class \U00020000 {} }"})
+    monkeypatch.setitem(UTF_8, "LANG", "C")
+    assert list(compile_in(root, lane_folder).classes) == [
+        "Preis€$\U00020000.class",
+        "Preis€.class",
+    ]
+
+
+def test_any_number_of_warnings(root: Path, lane_folder: Path) -> None:
+    """A hundred thousand, each of a kind that no option of ours keeps quiet."""
+    method = "static void m%d() {" + "new Integer(1);" * 2_000 + "}"
+    for name in range(10):
+        text = "".join(method % number for number in range(5))
+        write(root, {f"W{name}.java": f"class W{name} {{ {text} }}"})
+    compiled = compile_in(root, lane_folder)
+    assert (len(compiled.classes), compiled.messages) == (10, "")
+
+
+def test_a_table_of_constants_as_full_as_javac_fills_it(root: Path, lane_folder: Path) -> None:
+    """Names of variables take none of its 65,535 places, as with javac by itself."""
+    texts = "".join(
+        "static void t%d() { String a;%s }"
+        % (part, "".join(f'a="s{number}";' for number in range(part * 3_200, part * 3_200 + 3_200)))
+        for part in range(10)
+    )
+    names = "".join(f"int name{number}=1;" for number in range(3_000))
+    write(root, {"K.java": f"class K {{ {texts} static void v() {{ {names} }} }}"})
+    assert list(compile_in(root, lane_folder).classes) == ["K.class"]
+
+
+def test_a_name_that_no_file_may_have_is_an_error_of_its_class(
+    root: Path, lane_folder: Path
+) -> None:
+    write(root, {"A.java": f"class A {{}}\nclass {'L' * 250} {{}}"})
+    compiled = compile_in(root, lane_folder)
+    assert compiled.errors == 1
+    assert re.search("^A.java:2: error: .* a file name has at most 255 bytes", compiled.messages)
 
 
 def test_hostile_file_names_are_only_names(root: Path, lane_folder: Path) -> None:

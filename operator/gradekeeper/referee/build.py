@@ -9,15 +9,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from gradekeeper.referee import report
+from gradekeeper.referee import build_ends, report
+from gradekeeper.referee.build_ends import (
+    MAX_CLASS_MIB,
+    MAX_CLASSES,
+    MAX_DEPTH,
+    MAX_FOLDERS,
+    MAX_NAME,
+    MAX_PATH,
+)
 from gradekeeper.referee.channel import Channel, Ended, Overflow
-from gradekeeper.referee.intake import MAX_FOLDERS, parents_of
+from gradekeeper.referee.intake import parents_of, place_file
 from gradekeeper.referee.report import Report, encode_report
 
-MAX_CLASSES: Final = 4_000
-MAX_CLASS_BYTES: Final = 16 * 1024 * 1024
-MAX_HEADER: Final = 1_024
+MAX_CLASS_BYTES: Final = MAX_CLASS_MIB * 1024 * 1024
+MAX_HEADER: Final = MAX_PATH + 64
 MAX_OUTPUT: Final = MAX_CLASS_BYTES + MAX_CLASSES * MAX_HEADER
+_NO_NAME: Final = frozenset(map(chr, range(33))) | frozenset("\x7f.;[/\\")
+"""In no part of a class's name: what the JVM takes for its own, what a frame ends with, and what
+only looks like a name."""
 MAGIC: Final = b"\xca\xfe\xba\xbe"
 
 
@@ -40,14 +50,24 @@ def class_path(text: str, reserved: frozenset[str]) -> str:
     """
     pieces = text.split("/")
     names = [*pieces[:-1], pieces[-1].removesuffix(".class")]
-    well_formed = pieces[-1].endswith(".class") and all(
-        name and all(letter.isalnum() or letter in "_$-" for letter in name) for name in names
-    )
-    if not well_formed or any(len(piece.encode("utf-8")) > 255 for piece in pieces):
+    if not pieces[-1].endswith(".class") or not all(map(_is_class_name, names)):
         raise FrameError("a class file has an unexpected path")
+    if any(len(piece.encode("utf-8")) > MAX_NAME for piece in pieces):
+        raise FrameError(build_ends.NAME_TOO_LONG)
+    if len(text.encode("utf-8")) > MAX_PATH or len(pieces) > MAX_DEPTH:
+        raise FrameError(build_ends.PATH_TOO_LONG)
     if any(text.startswith(folder) for folder in reserved):
-        raise FrameError("a class is in a reserved package")
+        raise FrameError(build_ends.RESERVED_PACKAGE)
     return text
+
+
+def _is_class_name(name: str) -> bool:
+    """Whether it is what the JVM calls an unqualified name, and a file can have it.
+
+    Every Java identifier is one, whatever the script, and so are `package-info` and what the
+    compiler makes up: a list of letters would always be short of some.
+    """
+    return bool(name) and _NO_NAME.isdisjoint(name)
 
 
 class FrameReader:
@@ -113,14 +133,16 @@ class FrameReader:
         path = class_path(words[1], self._reserved)
         self._count += 1
         self._size += int(number)
-        if self._count > MAX_CLASSES or self._size > MAX_CLASS_BYTES:
-            raise FrameError("too many or too large class files")
+        if self._count > MAX_CLASSES:
+            raise FrameError(build_ends.TOO_MANY)
+        if self._size > MAX_CLASS_BYTES:
+            raise FrameError(build_ends.TOO_LARGE)
         if path in self._seen:
             raise FrameError("a class file comes twice")
         self._seen.add(path)
         self._folders.update(parents_of(path))
         if len(self._folders) > MAX_FOLDERS:
-            raise FrameError("class files in too many folders")
+            raise FrameError(build_ends.TOO_MANY_FOLDERS)
         self._open = (path, int(number))
         return None
 
@@ -129,10 +151,7 @@ def place_in(folder: Path) -> Callable[[str, bytes], None]:
     """Write class files below a folder, 0644 in folders 0755."""
 
     def place(path: str, content: bytes) -> None:
-        target = folder / path
-        target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(target, flags, 0o644), "wb") as file:
+        with place_file(folder, path, os.O_EXCL) as file:
             file.write(content)
 
     return place
@@ -143,7 +162,7 @@ def build_in_child(
 ) -> None:
     """Read a compiler's output in a child process; returns when the child should exit."""
     reader = FrameReader(place_in(folder), reserved)
-    line = Report(report.BUILD_VIOLATION, text="it ended")
+    line = Report(report.BUILD_VIOLATION, text=build_ends.NO_RESULT)
     try:
         end = None
         while end is None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gradekeeper.referee import child, java17, report
+from gradekeeper.referee import build_ends, child, java17, report
 from gradekeeper.referee.build import MAX_OUTPUT, build_in_child
 from gradekeeper.referee.bundle import Suite
 from gradekeeper.referee.channel import EXITED, Channel
 from gradekeeper.referee.errors import LaneGone
 from gradekeeper.referee.job import View
-from gradekeeper.referee.lanes import KILL_SECONDS, Lane, Order
+from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.report import ReportError, parse_report
 
@@ -56,7 +56,8 @@ class Compiler:
 
         Returns:
             Kind of the child's last report (`report.BUILT`, `BUILD_ERRORS` or `BUILD_VIOLATION`),
-            number of class files or errors, and a cause.
+            number of class files or errors, and a cause: a sentence of `build_ends` where one is
+            true of a violation.
 
         Raises:
             LaneGone: the lane was lost.
@@ -97,6 +98,7 @@ class Compiler:
         """Wait for the child's report, then for the end of the order."""
         found = (report.BUILD_VIOLATION, 0, "the child that read its output ended")
         ended = False
+        why = build_ends.NO_RESULT
         held = b""
         kill_by: float | None = None
         poll = select.poll()
@@ -126,10 +128,14 @@ class Compiler:
                 for event in self.lane.events():
                     if event.id == number and event.verb in ("exit", "refused"):
                         ended = True
+                        why = _why_ended(event)
                         try:
                             os.write(control, EXITED)
                         except OSError:
                             pass  # the child is gone as well
+        if found == (report.BUILD_VIOLATION, 0, build_ends.NO_RESULT):
+            # The child read all that there was to read: how the compiler ended tells why.
+            return report.BUILD_VIOLATION, 0, why
         return found
 
     def _take(self, line: bytes, found: tuple[str, int, str]) -> tuple[str, int, str]:
@@ -160,3 +166,12 @@ class Compiler:
             status = 0
         finally:
             os._exit(status)
+
+
+def _why_ended(event: LaneEvent) -> str:
+    """Why a compiler gave no result, by how its process ended."""
+    if "signal" in event.fields:
+        return build_ends.KILLED
+    if event.fields.get("status") == java17.OUT_OF_MEMORY:
+        return build_ends.MEMORY
+    return build_ends.NO_RESULT

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gradekeeper.referee import child, intake, isolation, java17, report
+from gradekeeper.referee import build_ends, child, intake, isolation, java17, report
 from gradekeeper.referee.bundle import (
     MAX_BUNDLE_JSON,
     Group,
@@ -66,6 +66,8 @@ INTAKE_SECONDS: Final = 60.0
 INTAKE_CPU_SECONDS: Final = 8
 """Reached before `INTAKE_SECONDS` even on the fifth of a processor that a referee may have: an
 archive that takes too long to unpack is refused, it does not make the referee fail."""
+MAX_NAMED_BYTES: Final = 80
+"""Of a name that is told because its entry is left out."""
 LATEST_SHARE: Final = 1.75
 """What a node took is given back to a suite's budget until it has become so much longer: 900 s end
 well before the 1,800 s that an attempt may last."""
@@ -279,15 +281,22 @@ class _Grading:
 
         def work() -> str:
             taken = intake.unpack(paths, sources, rules)
-            return f"{taken.files} {taken.size} {taken.skipped}"
+            return f"{taken.files} {taken.size} {taken.skipped} {_spell(taken.left_out)}"
 
         bounds = child.Bounds(
             memory_mib=48,
             cpu_seconds=INTAKE_CPU_SECONDS,
             file_mib=rules.max_bytes // child.MIB + 1,
         )
-        files, size, skipped = child.run_bounded(work, bounds, INTAKE_SECONDS).split(" ")
-        self._log.event("intake", files=int(files), bytes=int(size), skipped=int(skipped))
+        said = child.run_bounded(work, bounds, INTAKE_SECONDS)
+        files, size, skipped, names = said.split(" ", 3)
+        self._log.event(
+            "intake",
+            files=int(files),
+            bytes=int(size),
+            skipped=int(skipped),
+            left_out=names.split(" ") if names else [],
+        )
         return int(files)
 
     def _meet(self) -> Lane:
@@ -372,7 +381,7 @@ class _Grading:
         try:
             try:
                 if files == 0:
-                    raise _Built("The submission has no sources.")
+                    raise _Built(build_ends.NO_SOURCES)
                 control = None
                 if recording is None:
                     control = self._control(suite, lane, latest)
@@ -507,7 +516,7 @@ class _Grading:
                     stretch=round(judgement.stretch, 2),
                 )
                 if not judgement.excused:
-                    raise _Built("The submission did not compile in time.")
+                    raise _Built(build_ends.TIME)
                 if judgement.doubtful:
                     raise Unjudgeable(
                         NODE_OVERLOADED, "The node was too slow to judge the build's timeout."
@@ -519,8 +528,8 @@ class _Grading:
                 _empty(self._layout.lane / "app")
                 continue
             if kind == report.BUILD_ERRORS:
-                raise _Built("The submission does not compile.")
-            raise _Built("The compiler ended without a result.")
+                raise _Built(build_ends.ERRORS)
+            raise _Built(text if text in build_ends.BUILD_ENDS else build_ends.NO_RESULT)
 
     def _run(
         self,
@@ -575,6 +584,13 @@ class _Grading:
     def _mark(self, phase: str) -> None:
         spent = sum(self._state.times.values())
         self._state.times[phase] = time.monotonic() - self._started - spent
+
+
+def _spell(names: Sequence[bytes]) -> str:
+    """Names of a stranger in words of printable ASCII, separated by blanks, each cut."""
+    texts = (name[:MAX_NAMED_BYTES].decode("utf-8", "backslashreplace") for name in names)
+    escaped = (text.encode("unicode_escape").decode("ascii") for text in texts)
+    return " ".join(text.replace(" ", "\\x20") for text in escaped)
 
 
 def _places(error: BaseException) -> list[str]:
@@ -647,12 +663,17 @@ def _copy_tree(source: Path, target: Path) -> None:
 
 
 def _empty(target: Path) -> None:
-    """Remove everything inside a folder that only the referee writes."""
-    for folder, folders, names in os.walk(target, topdown=False):
-        for name in names:
-            (Path(folder) / name).unlink()
-        for name in folders:
-            (Path(folder) / name).rmdir()
+    """Remove everything inside a folder that only the referee writes, however deep it is."""
+    folders = [os.fsencode(target)]
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    os.unlink(entry.path)
+    for folder in reversed(folders[1:]):
+        os.rmdir(folder)
 
 
 def _read_all(descriptor: int, lane: Lane, seconds: float) -> bytes:

@@ -7,12 +7,15 @@ hostile bytes may exhaust its memory or its time. That costs the child, whose de
 
 Rules. Regular files whose path matches an include pattern and no exclude pattern are written, and
 nothing else: links, devices, sparse files, absolute paths and paths with ".." are skipped, not
-refused, as are names that are not clean UTF-8. Of entries with the same path the last one counts,
-as in any unpacking. Written files and their folders are limited in number, and all regular files
-of the archive, taken or not, in their bytes. A tar reader of its own keeps every size bounded
+refused, as are names that are not UTF-8 and paths that are too long or too deep for a file system;
+the names of the first few that are left out so are told. Whatever else is in a name is the
+language's business: a Java identifier may have signs and characters that nothing prints. Of entries
+with the same path the last one counts, as in any unpacking. Written files and their folders are
+limited in number, and all regular files of the archive, taken or not, in their bytes. A tar reader of its own keeps every size bounded
 before it is believed: `tarfile` would read a pax header of any size into memory.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -20,8 +23,9 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
+from gradekeeper.referee.build_ends import MAX_DEPTH, MAX_FOLDERS, MAX_NAME, MAX_PATH
 from gradekeeper.referee.bundle import SubmissionRules
 from gradekeeper.referee.errors import Refused, Unjudgeable
 from gradekeeper.referee.result import (
@@ -44,10 +48,8 @@ MAX_MEMBERS: Final = 8_192
 Tools that compress in blocks make one of 64 KiB."""
 MAX_SEGMENTS: Final = 20 * MAX_ENTRIES
 """Segments of all names together."""
-MAX_PATH: Final = 1_024
-MAX_FOLDERS: Final = 4_000
-"""Of the taken files. A folder has no bytes that a limit of a volume would count, but the kernel
-charges about a KiB to the referee: few files in many folders would exhaust its memory."""
+MAX_NAMED: Final = 8
+"""Entries that are left out, and named to the author."""
 _BLOCK: Final = 512
 _CHUNK: Final = 64 * 1024
 
@@ -60,11 +62,15 @@ class Unpacked:
         files: written, distinct paths.
         size: their bytes.
         skipped: entries that the rules leave out.
+        left_out: names of the first `MAX_NAMED` of these that the archive's rules leave out, not
+            the suite's patterns: absolute, with "..", not UTF-8, too long, in each other's place,
+            or no plain file.
     """
 
     files: int
     size: int
     skipped: int
+    left_out: tuple[bytes, ...] = ()
 
 
 def check_parts(folder: Path, parts: Sequence[str], digest: str) -> list[Path]:
@@ -125,7 +131,7 @@ def unpack(paths: Sequence[Path], target: Path, rules: SubmissionRules) -> Unpac
     for path, entry in taken.read(_chunks(paths)):
         sizes[path] = entry.size
         _write(target, path, entry.read())
-    return Unpacked(files=len(sizes), size=sum(sizes.values()), skipped=taken.skipped)
+    return Unpacked(len(sizes), sum(sizes.values()), taken.skipped, tuple(taken.left_out))
 
 
 def digests(chunks: Iterator[bytes], rules: SubmissionRules) -> dict[str, str]:
@@ -152,6 +158,7 @@ class _Taken:
 
     Attributes:
         skipped: entries that the rules leave out.
+        left_out: names of the first of them, as `Unpacked` has them.
     """
 
     def __init__(self, rules: SubmissionRules) -> None:
@@ -160,6 +167,7 @@ class _Taken:
         self._folders: set[str] = set()
         self._sizes: dict[str, int] = {}
         self.skipped = 0
+        self.left_out: list[bytes] = []
 
     def read(self, chunks: Iterator[bytes]) -> Iterator[tuple[str, "Entry"]]:
         """Yield path and entry, whose content is read before the next one; a path may come again.
@@ -181,7 +189,7 @@ class _Taken:
                     f"The names in the archive have more than {MAX_SEGMENTS} segments.",
                 )
             if not entry.regular:
-                self.skipped += 1
+                self._skip(entry, told=not entry.folder)
                 continue
             total += entry.size
             if total > rules.max_bytes:
@@ -191,16 +199,21 @@ class _Taken:
                 )
             path = clean_path(entry.name)
             if path is None or not self._takes(path):
-                self.skipped += 1
+                self._skip(entry, told=path is None)
                 continue
             if path not in self._sizes and not self._add(path):
-                self.skipped += 1
+                self._skip(entry, told=True)
                 continue
             self._sizes[path] = entry.size
             yield path, entry
         # To the very end, so that a cut or padded archive is refused wherever it was cut.
         while stream.read(_CHUNK):
             pass
+
+    def _skip(self, entry: "Entry", *, told: bool) -> None:
+        self.skipped += 1
+        if told and len(self.left_out) < MAX_NAMED:
+            self.left_out.append(entry.name)
 
     def _add(self, path: str) -> bool:
         """Note a new path, unless a file is in the place of one of its folders or the reverse."""
@@ -241,7 +254,7 @@ def compile_rules(rules: SubmissionRules) -> Callable[[str], bool]:
 def _pattern(glob: str) -> re.Pattern[str]:
     pieces = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
     forms = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(forms.get(piece, re.escape(piece)) for piece in pieces))
+    return re.compile("".join(forms.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
 
 
 def clean_path(name: bytes) -> str | None:
@@ -250,12 +263,12 @@ def clean_path(name: bytes) -> str | None:
         text = name.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    if not text or len(name) > MAX_PATH or text.startswith("/") or not text.isprintable():
+    if not text or len(name) > MAX_PATH or text[0] == "/" or text[-1] == "/" or "\0" in text:
         return None
     pieces = [piece for piece in text.split("/") if piece not in ("", ".")]
-    if not pieces or ".." in pieces or "\\" in text or text.endswith("/"):
+    if not pieces or ".." in pieces or len(pieces) > MAX_DEPTH:
         return None
-    if any(len(piece.encode("utf-8")) > 255 for piece in pieces):
+    if any(len(piece.encode("utf-8")) > MAX_NAME for piece in pieces):
         return None
     return "/".join(pieces)
 
@@ -270,12 +283,34 @@ def parents_of(path: str) -> list[str]:
     return parents
 
 
+def place_file(target: Path, path: str, flag: int) -> BinaryIO:
+    """Open a new file below a folder for writing: 0644, in folders 0755.
+
+    Names are written in UTF-8, whatever the locale of this process is.
+
+    Args:
+        target: an existing folder.
+        path: relative and clean.
+        flag: for `open`, such as `os.O_TRUNC`.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    root = os.fsencode(target) + b"/"
+    place = root + path.encode("utf-8")
+    flags = flag | os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(place, flags, 0o644)
+    except FileNotFoundError:
+        for parent in parents_of(path):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(root + parent.encode("utf-8"), 0o755)
+        descriptor = os.open(place, flags, 0o644)
+    return open(descriptor, "wb")
+
+
 def _write(target: Path, path: str, chunks: Iterator[bytes]) -> None:
-    place = target / path
-    place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(place, flags, 0o644)
-    with open(descriptor, "wb") as file:
+    with place_file(target, path, os.O_TRUNC) as file:
         for chunk in chunks:
             file.write(chunk)
 
@@ -371,10 +406,13 @@ class _Stream:
 class Entry:
     """One entry; its content is read at most once, before the next entry."""
 
-    def __init__(self, name: bytes, size: int, regular: bool, stream: _Stream) -> None:
+    def __init__(
+        self, name: bytes, size: int, regular: bool, stream: _Stream, folder: bool = False
+    ) -> None:
         self.name = name
         self.size = size
         self.regular = regular
+        self.folder = folder
         self._stream = stream
         self._unread = size + -size % _BLOCK
 
@@ -441,7 +479,7 @@ def read_tar(stream: _Stream) -> Iterator[Entry]:
             regular = False
         # Only these kinds carry content; a header of another kind may claim any size.
         carried = size if kind not in (b"1", b"2", b"3", b"4", b"5", b"6") else 0
-        entry = Entry(name, carried, regular, stream)
+        entry = Entry(name, carried, regular, stream, folder=kind == b"5")
         yield entry
         entry.skip()
         long_name, pax = None, {}

@@ -31,6 +31,9 @@ _FLAGS: Final = (
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:MaxDirectMemorySize=16m",
     "-Dfile.encoding=UTF-8",
+    # The names of files, too, should an image's C library not know the locale of ENVIRONMENT: a
+    # Java identifier, and so the name of a file, may have any letter.
+    "-Dsun.jnu.encoding=UTF-8",
 )
 _COMPILER_FLAGS: Final = (
     # Classes of the compiler, mapped instead of loaded: a third less time. Made with the image;
@@ -48,6 +51,8 @@ _RUNNER_FLAGS: Final = (
     "-XX:MaxMetaspaceSize=96m",
     "-Xss1m",
 )
+OUT_OF_MEMORY: Final = "3"
+"""Exit status of a JVM that ended because its heap, or another part of its memory, was full."""
 ADDRESS_SPACE_MIB: Final = 1_536
 """What a JVM maps beside its heap: class space, code, the shared archive, thread stacks."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from gradekeeper.referee import child, intake
+from gradekeeper.referee.build_ends import MAX_PATH
 from gradekeeper.referee.bundle import SubmissionRules
 from gradekeeper.referee.errors import Refused
 from gradekeeper.referee.result import REASONS, REJECTED, SUBMISSION_MALFORMED
@@ -79,7 +80,7 @@ def list_archive(
         said = done.stderr[-500:].decode("utf-8", "replace").strip()
         raise ListingError(f"the reader ended with {done.returncode}: {said}")
     # A path may be escaped to six characters each.
-    most = 4_096 + rules.max_files * (6 * intake.MAX_PATH + 128)
+    most = 4_096 + rules.max_files * (6 * MAX_PATH + 128)
     try:
         told = parse_strict(done.stdout, max_bytes=most)
     except StrictJsonError as error:

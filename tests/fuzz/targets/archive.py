@@ -74,6 +74,8 @@ TARS = {
     "base256": tar(("A.java", b"x", {"uid": 2**40}), form=tarfile.GNU_FORMAT),
     "pax-lost": pax(b"11 a=12345\n" + b"x" * 30),
     "pax-path": pax(b"30 path=src/../../../../A.java\n"),
+    "pax-signs": tar(("src/€\u200d/\U00020000\x07\n.java", b"x", {})),
+    "too-long": tar(("src/" + "x" * 300 + "/A.java", b"x", {}), ("src/A.java", b"x", {})),
     "deep": tar(("src/" + "d/" * 40 + "A.java", b"x", {})),
 }
 SEEDS = {
@@ -135,6 +137,7 @@ def unpack(parts: list[Path], target: Path) -> None:
     require(folders <= intake.MAX_FOLDERS, "more folders than allowed")
     if report is not None:
         require((report.files, report.size) == (files, size), "the report is wrong")
+        require(len(report.left_out) <= min(report.skipped, intake.MAX_NAMED), "too many names")
 
 
 def with_checksums(data: bytes) -> bytes:

@@ -27,6 +27,8 @@ SEEDS = {
     "in-its-place": frame("a.class") + frame("a.class/b.class") + b"OK 2\n",
     "outside": frame("../a.class") + frame("/a.class") + frame("a/./b.class") + b"OK 3\n",
     "unicode": frame("ä/Ü.class") + b"OK 1\n",
+    "signs": frame("Preis€.class") + frame("\U00020000/Zero\u200d_$.class") + b"OK 2\n",
+    "long": frame("x" * 249 + ".class") + frame("\u20ac" * 86 + "/C.class") + b"OK 2\n",
     "deep": frame("d/" * 300 + "A.class") + b"OK 1\n",
     "large": b"C a.class 999999999\n" + MAGIC,
 }
@@ -74,6 +76,7 @@ def place(files: dict[str, bytes]) -> None:
     """Write class files; only what `build_in_child` expects may go wrong."""
     root = Path(tempfile.mkdtemp(dir=_SCRATCH))
     try:
+        (root / "app").mkdir()
         put = place_in(root / "app")
         for path, content in files.items():
             put(path, content)

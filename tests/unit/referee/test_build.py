@@ -1,19 +1,23 @@
 """The compiler's frames: class files arrive whole and in their place, or not at all."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradekeeper.referee import build_ends
 from gradekeeper.referee.build import (
     MAGIC,
     MAX_CLASS_BYTES,
     MAX_CLASSES,
+    MAX_HEADER,
     FrameError,
     FrameReader,
     class_path,
     place_in,
 )
-from gradekeeper.referee.intake import MAX_FOLDERS
+from gradekeeper.referee.build_ends import MAX_FOLDERS
 
 RESERVED = frozenset({"gradekeeper/", "drivers/"})
 
@@ -56,7 +60,7 @@ def test_few_class_files_in_too_many_folders():
 
 @pytest.mark.parametrize("step", [1, 700, 5_000])
 def test_a_long_line_is_refused_however_it_is_cut(step):
-    stream = frame("d/" * 600 + "A.class") + b"OK 1\n"
+    stream = frame("d/" * 3_000 + "A.class") + b"OK 1\n"
     with pytest.raises(FrameError, match="a line is too long"):
         read(*(stream[at : at + step] for at in range(0, len(stream), step)))
 
@@ -81,7 +85,7 @@ def test_errors_are_an_answer():
         frame("a/B.class", b""),
         frame("a/B.class") * 2,
         b"C a/B.class %d\n" % (MAX_CLASS_BYTES + 1),
-        b"x" * 2_000,
+        b"x" * (MAX_HEADER + 1),
         b"".join(frame(f"C{n}.class") for n in range(MAX_CLASSES + 1)),
     ],
     ids=lambda stream: ascii(stream[:30]),
@@ -92,7 +96,24 @@ def test_other_streams_are_errors(stream):
 
 
 @pytest.mark.parametrize(
-    "path", ["A.class", "a/package-info.class", "module-info.class", "a/B$1.class", "ä/Ö.class"]
+    "path",
+    [
+        "A.class",
+        "a/package-info.class",
+        "module-info.class",
+        "a/B$1.class",
+        "ä/Ö.class",
+        "shop/Preis€.class",
+        "\uffe5/_\uff04\u203f.class",
+        "\U0001d400/\U00020000$1\U00020000.class",
+        "Ge\u0301samt.class",
+        "Zero\u200dWidth.class",
+        "\u0661/\u0903\u20dd.class",
+        "x" * 249 + ".class",
+        "\u20ac" * 83 + ".class",
+        "d/" * 511 + "A.class",
+    ],
+    ids=lambda path: ascii(path[:40]),
 )
 def test_paths_of_classes(path):
     assert class_path(path, RESERVED) == path
@@ -121,6 +142,33 @@ def test_paths_of_classes(path):
 def test_other_paths_are_errors(path):
     with pytest.raises(FrameError):
         class_path(path, RESERVED)
+
+
+@pytest.mark.parametrize(
+    ("stream", "sentence"),
+    [
+        (frame("x" * 250 + ".class"), build_ends.NAME_TOO_LONG),
+        (frame("\u20ac" * 86 + "/A.class"), build_ends.NAME_TOO_LONG),
+        (frame(("l" * 255 + "/") * 15 + "A.class"), build_ends.PATH_TOO_LONG),
+        (frame("d/" * 512 + "A.class"), build_ends.PATH_TOO_LONG),
+        (frame("drivers/Till.class"), build_ends.RESERVED_PACKAGE),
+        (b"C a/B.class %d\n" % (MAX_CLASS_BYTES + 1), build_ends.TOO_LARGE),
+        (b"".join(frame(f"C{n}.class") for n in range(MAX_CLASSES + 1)), build_ends.TOO_MANY),
+        (
+            b"".join(frame(f"p{n}/C.class") for n in range(MAX_FOLDERS + 1)),
+            build_ends.TOO_MANY,
+        ),
+        (
+            b"".join(frame(f"p{n}/q/C.class") for n in range(MAX_FOLDERS // 2 + 1)),
+            build_ends.TOO_MANY_FOLDERS,
+        ),
+    ],
+    ids=lambda value: ascii(value[:30]),
+)
+def test_a_limit_of_ours_is_named(stream, sentence):
+    with pytest.raises(FrameError, match=f"^{re.escape(sentence)}$"):
+        read(stream)
+    assert sentence in build_ends.BUILD_ENDS
 
 
 @given(st.text(max_size=20))

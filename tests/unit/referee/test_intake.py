@@ -13,10 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradekeeper.referee import intake, result
+from gradekeeper.referee.build_ends import MAX_DEPTH
 from gradekeeper.referee.bundle import SubmissionRules
 from gradekeeper.referee.errors import RefereeStop, Refused, Unjudgeable
 from gradekeeper.referee.grading import INTAKE_CPU_SECONDS
-from gradekeeper.referee.intake import Unpacked, check_parts, clean_path, compile_rules, unpack
+from gradekeeper.referee.intake import (
+    MAX_NAMED,
+    Unpacked,
+    check_parts,
+    clean_path,
+    compile_rules,
+    unpack,
+)
 from hostile import archives
 from hostile.archives import KINDS
 
@@ -95,16 +103,66 @@ def test_permissions_are_those_of_the_layout(tmp_path):
         "/src/main/java/A.java",
         "../src/main/java/A.java",
         "src/main/java/../java/A.java",
-        "src/main/java/a\nb.java",
-        "src/main/java/a\\b.java",
         "src/main/java/" + "a" * 300 + ".java",
+        "src/main/java/" + "a/" * MAX_DEPTH + "A.java",
+        "src/main/java/" + ("a" * 200 + "/") * 20 + "A.java",
         "src/main/java/\udcff.java",
     ],
-    ids=ascii,
+    ids=lambda name: ascii(name[:50]),
 )
-def test_hostile_names_are_skipped(tmp_path, name):
-    data = tar(member(name), member(A), form=tarfile.GNU_FORMAT)
-    assert take(tmp_path, gzip.compress(data)) == {A: b"x"}
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT], ids=["gnu", "pax"])
+def test_names_that_no_file_may_have_are_skipped_and_told(tmp_path, name, form):
+    data = tar(member(name), member(A), form=form)
+    taken = unpacks_or_refuses(tmp_path, gzip.compress(data))
+    assert (taken.files, taken.skipped) == (1, 1)
+    assert taken.left_out == (name.encode("utf-8", "surrogateescape"),)
+
+
+LEGAL = [
+    "Preis€",
+    "$_",
+    "\U0001d400\U00020000",
+    "Ge\u0301sa\u0301mt",
+    "G\u00e9s\u00e1mt",
+    "Zero\u200dWidth\u2060\ufeff",
+    "\u0639\u0631\u0628\u064a\u202b",
+    "bell\x07escape\x1b",
+    "line\nfeed",
+    "back\\slash",
+    "a b",
+    "n" * 250,
+    "\u20ac" * 83 + "a",
+    "\U00020000" * 62 + "aa",
+]
+
+
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT], ids=["gnu", "pax"])
+def test_every_name_that_a_file_may_have_is_taken(tmp_path, form):
+    names = [f"src/main/java/{piece}/{piece}.java" for piece in LEGAL]
+    data = tar(*(member(name, name.encode()) for name in names), form=form)
+    taken = take(tmp_path, gzip.compress(data), replace(RULES, max_files=len(names)))
+    assert taken == {name: name.encode() for name in names}
+    # Their folders are those of the layout, not what a locale makes of them.
+    found = os.listdir(os.fsencode(tmp_path / "sources/src/main/java"))
+    assert {name.decode("utf-8") for name in found} == set(LEGAL)
+
+
+def test_as_deep_and_as_long_as_a_path_may_be(tmp_path):
+    deep = "src/main/java/" + "d/" * (MAX_DEPTH - 4) + "A.java"
+    long = "src/main/java/" + ("l" * 255 + "/") * 14 + "A.java"
+    names = [deep, long, long.replace("l/A", "k/A")]
+    taken = take(tmp_path, gzip.compress(tar(*map(member, names))))
+    assert set(taken) == set(names)
+
+
+def test_what_the_patterns_leave_out_is_not_told(tmp_path):
+    data = tar(member("notes.txt"), member("src", b"", type=tarfile.DIRTYPE), member(A))
+    assert unpacks_or_refuses(tmp_path, gzip.compress(data)) == Unpacked(1, 1, 2)
+
+
+def test_few_of_many_are_told(tmp_path):
+    data = tar(*(member(f"/{n}.java") for n in range(MAX_NAMED + 5)), member(A))
+    assert len(unpacks_or_refuses(tmp_path, gzip.compress(data)).left_out) == MAX_NAMED
 
 
 @pytest.mark.parametrize(
@@ -337,7 +395,7 @@ def test_any_change_of_an_archive_is_taken_or_refused(tmp_path, data):
 
 
 def test_the_base_of_the_mutations_is_sound(tmp_path):
-    assert unpacks_or_refuses(tmp_path, gzip.compress(BASE)) == Unpacked(2, 610, 1)
+    assert unpacks_or_refuses(tmp_path, gzip.compress(BASE)) == Unpacked(2, 610, 1, (b"link",))
 
 
 def test_every_stop_is_one_of_ours():

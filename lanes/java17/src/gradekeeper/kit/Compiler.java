@@ -5,6 +5,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.StringWriter;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.ByteBuffer;
@@ -22,7 +23,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import javax.tools.Diagnostic;
-import javax.tools.DiagnosticCollector;
+import javax.tools.DiagnosticListener;
 import javax.tools.FileObject;
 import javax.tools.ForwardingJavaFileManager;
 import javax.tools.JavaCompiler;
@@ -38,12 +39,16 @@ import javax.tools.ToolProvider;
  * compiler").
  *
  * <p>javac finds nothing but the JDK and the given sources: class path, source path and processor
- * path are empty, so neither an annotation processor nor a plug-in of the submission can run.
+ * path are empty, so neither an annotation processor nor a plug-in of the submission can run. A
+ * {@code module-info.java} is compiled with the rest; runs have a class path, where it says nothing.
  * Nothing is written to a file system. Ends with 0 after {@code OK}, 1 after {@code ERRORS}, 2 if
  * called wrongly.
  */
 public final class Compiler {
     private static final int MAX_DIAGNOSTICS = 100;
+    private static final int MAX_FILE_NAME = 255;
+    private static final String TOO_DEEP =
+            "error: the sources nest deeper than the compiler's stack allows";
 
     private Compiler() {}
 
@@ -61,7 +66,10 @@ public final class Compiler {
             status = compile(arguments[1], Path.of(arguments[2]), answer);
         } catch (IOException unreadable) {
             throw unreadable;
-        } catch (RuntimeException | StackOverflowError failure) {
+        } catch (StackOverflowError tooDeep) {
+            System.err.println(TOO_DEEP);
+            status = errors(answer, 1);
+        } catch (RuntimeException failure) {
             // Sources can make javac itself fail, by nesting for example: that is their fault.
             System.err.println("error: the compiler failed: " + failure.getClass().getName());
             status = errors(answer, 1);
@@ -83,30 +91,46 @@ public final class Compiler {
             return errors(answer, 1);
         }
         JavaCompiler javac = ToolProvider.getSystemJavaCompiler();
-        DiagnosticCollector<JavaFileObject> diagnostics = new DiagnosticCollector<>();
+        Errors errors = new Errors();
+        StringWriter own = new StringWriter();
         try (Memory memory = new Memory(
-                javac.getStandardFileManager(diagnostics, Locale.ROOT, StandardCharsets.UTF_8))) {
+                javac.getStandardFileManager(errors, Locale.ROOT, StandardCharsets.UTF_8))) {
+            // Debug information as javac gives it by itself: names of variables would take places
+            // in a class's table of constants that its author counted on.
             List<String> options = List.of(
-                    "--release", release, "-proc:none", "-implicit:none", "-nowarn", "-g",
+                    "--release", release, "-proc:none", "-implicit:none", "-nowarn",
                     "-Xmaxerrs", Integer.toString(MAX_DIAGNOSTICS));
-            boolean compiled =
-                    javac.getTask(null, memory, diagnostics, options, null, sources).call();
+            boolean compiled = javac.getTask(own, memory, errors, options, null, sources).call();
             if (compiled) {
                 memory.writeTo(answer);
                 return 0;
             }
         }
-        int count = 0;
-        for (Diagnostic<? extends JavaFileObject> diagnostic : diagnostics.getDiagnostics()) {
-            if (diagnostic.getKind() == Diagnostic.Kind.ERROR) {
-                count++;
-                JavaFileObject source = diagnostic.getSource();
-                System.err.println((source == null ? "" : source.getName() + ":")
-                        + diagnostic.getLineNumber() + ": error: "
-                        + diagnostic.getMessage(Locale.ROOT));
-            }
+        if (errors.count == 0) {
+            // javac reports what it fails by itself as a defect of its own, with a long trace.
+            String trace = own.toString();
+            System.err.println(trace.contains("java.lang.StackOverflowError")
+                    ? TOO_DEEP
+                    : "error: the compiler failed: " + trace.strip().lines().findFirst().orElse(""));
         }
-        return errors(answer, Math.max(count, 1));
+        return errors(answer, Math.max(errors.count, 1));
+    }
+
+    /** Writes errors as they come, and keeps nothing: of warnings there may be any number. */
+    private static final class Errors implements DiagnosticListener<JavaFileObject> {
+        private int count;
+
+        @Override
+        public void report(Diagnostic<? extends JavaFileObject> diagnostic) {
+            if (diagnostic.getKind() != Diagnostic.Kind.ERROR) {
+                return;
+            }
+            count++;
+            JavaFileObject source = diagnostic.getSource();
+            System.err.println((source == null ? "" : source.getName() + ":")
+                    + diagnostic.getLineNumber() + ": error: "
+                    + diagnostic.getMessage(Locale.ROOT));
+        }
     }
 
     private static int errors(ByteArrayOutputStream answer, int count) {
@@ -130,12 +154,6 @@ public final class Compiler {
         });
         int refused = 0;
         for (Map.Entry<String, Path> file : files.entrySet()) {
-            // A module would change what the other sources may name; drivers run on a class path.
-            if (file.getValue().endsWith("module-info.java")) {
-                System.err.println(file.getKey() + ": error: modules are not supported");
-                refused++;
-                continue;
-            }
             try {
                 byte[] bytes = Files.readAllBytes(file.getValue());
                 sources.add(new Source(file.getKey(), StandardCharsets.UTF_8.newDecoder()
@@ -208,7 +226,21 @@ public final class Compiler {
             if (kind != JavaFileObject.Kind.CLASS) {
                 throw new IOException("no place for " + kind);
             }
-            return classes.computeIfAbsent(name.replace('.', '/') + ".class", Output::new);
+            String path = name.replace('.', '/') + ".class";
+            for (String piece : path.split("/")) {
+                // As where javac writes files: it then reports this as an error of the class.
+                if (piece.getBytes(StandardCharsets.UTF_8).length > MAX_FILE_NAME) {
+                    throw new IOException(piece.substring(0, 20) + "…: a file name has at most "
+                            + MAX_FILE_NAME + " bytes");
+                }
+            }
+            return classes.computeIfAbsent(path, Output::new);
+        }
+
+        @Override
+        public boolean contains(Location location, FileObject file) throws IOException {
+            // Asked for the sources of a module; all of them are where they should be.
+            return file instanceof Source || super.contains(location, file);
         }
 
         @Override
