@@ -455,4 +455,42 @@ ARCHIVES = (
     ),
 )
 
-CASES = (*CODE, *ARCHIVES)
+
+def named(name: str, *classes: str) -> Case:
+    """Gold that makes objects of classes of odd names, one a file; a right submission."""
+    made = "".join(f"new {each}();" for each in classes)
+    files = {
+        f"src/main/java/steps/{each}.java": f"package steps;\n\npublic class {each} {{ }}\n"
+        for each in classes
+    }
+    return Case(name, lambda: pack({STEPS: steps(made), **files}), ("PPPP",))
+
+
+NAMES = (
+    named("class names: signs", "Preis€", "$_", "\u203f\uff3f$1"),
+    named("class names: composed and decomposed", "G\u00e9", "Ge\u0301"),
+    named("class names: beyond the basic plane", "\U0001d400\U00020000", "A\U000e0101"),
+    named("class names: as long as a file's", "L" * 249, "\u20ac" * 83),
+    Case(
+        "class names: files that say nothing",
+        lambda: pack(
+            {
+                STEPS: steps("new One(); new Two(); new Three();"),
+                "src/main/java/steps/a\nb.java": "package steps; class One { }",
+                "src/main/java/steps/Zero\u200dWidth\x07.java": "package steps; class Two { }",
+                "src/main/java/back\\slash *.java": "package steps; class Three { }",
+                "src/main/java/module-info.java": "module m { exports steps; }",
+            }
+        ),
+        ("PPPP",),
+    ),
+    Case(
+        "class names: longer than a file's",
+        lambda: pack({STEPS: GOLD + "class " + "L" * 250 + " { }"}),
+        ("NNNN",),
+        reason=Reason.DOES_NOT_COMPILE,
+    ),
+)
+"""Whatever javac takes in a folder by itself is right; what no file system takes is not."""
+
+CASES = (*CODE, *ARCHIVES, *NAMES)

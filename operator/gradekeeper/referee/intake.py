@@ -11,8 +11,9 @@ refused, as are names that are not UTF-8 and paths that are too long or too deep
 the names of the first few that are left out so are told. Whatever else is in a name is the
 language's business: a Java identifier may have signs and characters that nothing prints. Of entries
 with the same path the last one counts, as in any unpacking. Written files and their folders are
-limited in number, and all regular files of the archive, taken or not, in their bytes. A tar reader of its own keeps every size bounded
-before it is believed: `tarfile` would read a pax header of any size into memory.
+limited in number, and all regular files of the archive, taken or not, in their bytes. A tar reader
+of its own keeps every size bounded before it is believed: `tarfile` would read a pax header of any
+size into memory.
 """
 
 import contextlib

@@ -8,6 +8,8 @@ from gradekeeper.referee.child import MIB
 from gradekeeper.referee.job import View
 
 ENVIRONMENT: Final[Mapping[str, str]] = {
+    # For the names of files, which may have every letter of a Java identifier: no option of a JVM
+    # says how they are written.
     "LANG": "C.UTF-8",
     "TZ": "UTC",
     # glibc reserves 64 MiB of address space a thread otherwise, which RLIMIT_AS would count.
@@ -31,9 +33,6 @@ _FLAGS: Final = (
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:MaxDirectMemorySize=16m",
     "-Dfile.encoding=UTF-8",
-    # The names of files, too, should an image's C library not know the locale of ENVIRONMENT: a
-    # Java identifier, and so the name of a file, may have any letter.
-    "-Dsun.jnu.encoding=UTF-8",
 )
 _COMPILER_FLAGS: Final = (
     # Classes of the compiler, mapped instead of loaded: a third less time. Made with the image;
