@@ -10,8 +10,10 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LANED = 1 };
@@ -94,6 +96,80 @@ static void eat(void)
     }
 }
 
+/* What the kernel does for a process in threads of its own, or where nothing interrupts it. */
+
+enum { WORKERS = 8, TERMINALS = 128, PAIRS = 64 };
+
+static void terminals(void)
+{
+    static char text[4096];
+    int masters[TERMINALS], count = 0;
+    memset(text, 'a', sizeof text);
+    while (count < TERMINALS
+           && (masters[count] = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK)) >= 0)
+        count++;
+    for (int full = 0; count; full ? usleep(500) : 0) {
+        full = 1;
+        for (int number = 0; number < count; number++)
+            if (write(masters[number], text, sizeof text) > 0)
+                full = 0;
+    }
+}
+
+/* Ends with as many page tables as the address space has room for. */
+static void end_with_tables(void)
+{
+    const size_t size = 1 << 30;
+    char *memory = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        _exit(1);
+    madvise(memory, size, MADV_NOHUGEPAGE);
+    for (size_t at = 0; at < size; at += 4096)
+        (void)*(volatile char *)(memory + at);
+    _exit(0);
+}
+
+static int carry(int through, int descriptor)
+{
+    char byte = 0, space[CMSG_SPACE(sizeof descriptor)] = {0};
+    struct iovec vector = {&byte, 1};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1,
+                             .msg_control = space, .msg_controllen = sizeof space};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return sendmsg(through, &message, MSG_DONTWAIT) < 0 ? -1 : 0;
+}
+
+/* Sockets that only messages to each other still hold: the kernel has to find that out. */
+static void drop_a_chain(void)
+{
+    int pairs[PAIRS][2], count = 0;
+    while (count < PAIRS && !socketpair(AF_UNIX, SOCK_DGRAM, 0, pairs[count]))
+        count++;
+    for (int number = 0; number < count; number++)
+        for (int end = 0; end < 2; end++)
+            carry(pairs[number][end], pairs[(number + 1) % count][end]);
+    for (int number = 0; number < count; number++)
+        for (int end = 0; end < 2; end++)
+            close(pairs[number][end]);
+}
+
+static void in_workers(void (*work)(void), int in_a_child)
+{
+    for (int worker = 0; worker < WORKERS; worker++)
+        if (!fork())
+            for (;;) {
+                if (in_a_child && fork())
+                    wait(NULL);
+                else
+                    work();
+            }
+    pause();
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -121,6 +197,12 @@ int main(int argc, char **argv)
         spin();
     } else if (!strcmp(what, "eat")) {
         eat();
+    } else if (!strcmp(what, "terminals")) {
+        terminals();
+    } else if (!strcmp(what, "tables")) {
+        in_workers(end_with_tables, 1);
+    } else if (!strcmp(what, "chains")) {
+        in_workers(drop_a_chain, 0);
     } else {
         return 98;
     }

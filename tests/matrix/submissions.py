@@ -297,6 +297,9 @@ CODE = (
     code("garbage and forged lines everywhere", LINES + EVERY_DESCRIPTOR, "PVPP"),
     native("kills everything it can", 'Meddle.start("kill-all");', "PXPP"),
     native("stops everything it can", 'Meddle.start("freeze");', "PTPP"),
+    native("kernel works: terminals", 'Meddle.start("terminals");' + WAIT, "PTPP"),
+    native("kernel works: page tables", 'Meddle.start("tables");' + WAIT, "PTPP"),
+    native("kernel works: chains of sockets", 'Meddle.start("chains");' + WAIT, "PTPP"),
 )
 
 

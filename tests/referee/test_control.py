@@ -20,6 +20,7 @@ from referee.suite_fixture import archive, gold_files, submission, write_manifes
 from referee.test_grading import copied, counter, events, grade
 
 HANG = "while (true) { }"
+SLEEP = "try { Thread.sleep(600000); } catch (InterruptedException e) { }"
 LOOK = 'if (new java.io.File("/lane/control").exists()) value = 7;'
 """Where gold is while it plays: nothing of a submission may ever see it."""
 SLOW = (
@@ -78,14 +79,21 @@ def test_nobody_is_scored_where_gold_does_not_pass_either(bundle, lane, told, tm
     assert (control["gold"], control["calm"]) == ("failed", False)
 
 
-def test_gold_is_not_played_where_a_right_answer_may_have_too_little(bundle, lane, told):
+def test_a_busy_one_is_not_scored_where_a_right_answer_may_have_too_little(bundle, lane, told):
     """Gold may need less than a right answer does: that it passes would not tell."""
     told("frozen", 0.2)
     hang = submission(Counter=counter(HANG))
-    grading = grade(bundle, lane, hang, task="counting", testTimeoutSeconds="2")
+    grading = grade(bundle, lane, hang, task="counting", testTimeoutSeconds="3")
     assert (grading.result.decision, grading.result.reason) == (UNJUDGED, "NodeOverloaded")
-    (control,) = events(grading, "control")
-    assert (control["gold"], control["before"]) == ("not played", 0.2)
+    assert [event["before"] for event in events(grading, "control")] == [0.2]
+
+
+def test_an_idle_one_is_scored_even_there_if_gold_passes(bundle, lane, told):
+    told("frozen", 0.2)
+    hang = submission(Counter=counter(SLEEP))
+    grading = grade(bundle, lane, hang, task="counting", testTimeoutSeconds="9")
+    assert (grading.result.decision, grading.result.outcomes) == (GRADED, "PTP")
+    assert [event["gold"] for event in events(grading, "control")] == ["passed"]
 
 
 def test_gold_is_gone_before_anything_of_the_submission_runs_again(bundle, lane, told):

@@ -82,41 +82,45 @@ class Control:
     order_limits: Callable[[int], dict[str, int]]
     latest: float
 
-    def compiles(self, seconds: float, stretched: float) -> Played:
-        """Let gold be compiled within `seconds`, `stretched` times the time for it.
+    def compiles(self, seconds: float, needed: float) -> Played:
+        """Let gold be compiled within `seconds`; `needed` as in `passes`.
 
         Raises:
             LaneGone: the lane was lost.
         """
-        return self._play("build", stretched, lambda: self._compile(seconds))
+        return self._play("build", needed, lambda: self._compile(seconds))
 
-    def starts(self, group: Group, case: Case, plan: Plan, stretched: float) -> Played:
-        """Let gold's process start a case of a group in a plan's time.
+    def starts(self, group: Group, case: Case, plan: Plan, needed: float) -> Played:
+        """Let gold's process start a case of a group in a plan's time; `needed` as in `passes`.
 
         Raises:
             LaneGone: the lane was lost.
         """
-        return self._play("start", stretched, lambda: self._run(group, case, plan)[1])
+        return self._play("start", needed, lambda: self._run(group, case, plan)[1])
 
-    def passes(self, group: Group, case: Case, plan: Plan, stretched: float) -> Played:
+    def passes(self, group: Group, case: Case, plan: Plan, needed: float) -> Played:
         """Let gold play a case of a group, with what the submission had, in a plan's time.
 
+        Args:
+            group: of the case.
+            case: what the submission did not end.
+            plan: says the times.
+            needed: share of a processor with less of which gold is not played at all: what it did
+                would not count.
+
         Raises:
             LaneGone: the lane was lost.
         """
-        return self._play(
-            case.test.id, stretched, lambda: self._run(group, case, plan)[0] == PASSED
-        )
+        return self._play(case.test.id, needed, lambda: self._run(group, case, plan)[0] == PASSED)
 
-    def _play(self, what: str, stretched: float, work: Callable[[], bool]) -> Played:
+    def _play(self, what: str, needed: float, work: Callable[[], bool]) -> Played:
         """Do something with gold in the lane, between two looks at the share that there is."""
         before, free = settle(self.ticker)
         after = before
         began = time.monotonic()
         folder = self.layout.lane / FOLDER
         passed = False
-        # What gold did would not count where there is too little even so.
-        played = before * stretched >= 1.0 and began < self.latest
+        played = before >= needed and began < self.latest
         if played:
             try:
                 passed = self._unpack(folder) and work()

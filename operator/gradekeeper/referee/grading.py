@@ -453,7 +453,7 @@ class _Grading:
         """Judge a build's time that is in doubt again by how long gold's takes."""
         if control is None:
             return Judgement(excused=True, doubtful=True)
-        played = control.compiles(seconds, stretched)
+        played = control.compiles(seconds, 1.0 / stretched)
         explained = self._ticker.explains(*span, played.free)
         return judge_control(played, stretched, explained, again)
 

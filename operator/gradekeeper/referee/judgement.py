@@ -17,6 +17,9 @@ MARGIN: Final = 1.5
 """Who is run again gets so much more time than what it was short of."""
 MAX_STRETCH: Final = 6.0
 """At most so many times its time; on a node that would need more it is only tried again."""
+IDLE_SHARE: Final = 0.25
+"""Of what there was for it. A right answer that is short of processors takes at least 60 % of that:
+it waits for anything else for 60 % of its time at most, and has 1.5 times its time at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +86,38 @@ class Played:
     whole: bool = True
 
 
-def judge_control(played: Played, stretched: float, explained: bool, again: bool) -> Judgement:
+def is_idle(used: float | None, seconds: float, share: float) -> bool:
+    """Whether a process did not even take the processor time that there was for it.
+
+    Args:
+        used: its processor time in seconds, as laned tells; None if that is not known. Whoever
+            understates it gains nothing.
+        seconds: for which it ran.
+        share: of a processor that there was without it.
+    """
+    return used is not None and used < IDLE_SHARE * share * seconds
+
+
+def judge_control(
+    played: Played, stretched: float, explained: bool, again: bool, idle: bool = False
+) -> Judgement:
     """Judge a doubtful time by the control.
 
     Gold that passes shows that the node lets somebody pass; a right answer may need more than gold
-    does, so there must have been processors enough besides. Where others were busy before and are
-    not any more, the submission is tried once more under what gold had.
+    does, so there must have been processors enough besides, or the submission wanted none. Where
+    others were busy before and are not any more, it is tried once more under what gold had.
 
     Args:
         played: the control.
         stretched: how many times its time the submission had.
         explained: whether others explain that there was too little in the submission's window.
         again: whether it was tried once more already.
+        idle: whether it left most of the processor time that there was for it.
 
     Returns:
         Scored; or excused to be tried once more; or doubtful still: nobody can tell.
     """
-    enough = played.share * stretched >= 1.0
+    enough = played.share * stretched >= 1.0 or (idle and played.passed)
     if not played.whole:
         return Judgement(excused=explained or not enough, doubtful=explained or not enough)
     if not enough or not (played.passed or played.calm):

@@ -34,6 +34,7 @@ from gradekeeper.referee.errors import LaneGone, Unjudgeable
 from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.judgement import (
     Judgement,
+    is_idle,
     judge_budget,
     judge_control,
     judge_time,
@@ -162,6 +163,7 @@ class Unit:
             excused, for all that is left of the unit.
         budget: the same for its own budget; None until it was excused.
         again: whether something of it was tried a third time.
+        used: processor seconds of its last process, as laned tells; None if it did not.
         drawn: full id -> what an excused test had, which it gets again: nobody gains another draw,
             nor another order of what is held, by hanging or dying.
         strict: full id -> strict plays so far.
@@ -176,6 +178,7 @@ class Unit:
     stretch: float = 1.0
     budget: float | None = None
     again: bool = False
+    used: float | None = None
     drawn: dict[str, Choice] = field(default_factory=dict)
     strict: dict[str, int] = field(default_factory=dict)
 
@@ -427,7 +430,9 @@ class Runs:
         run.kill_by = None
         run.killed = event.fields.get("signal") in _KILLS or event.fields.get("status") in _KILLED
         group = run.unit.group.name
-        busy = int(event.fields.get("cpu_us", "0")) / 1e6
+        told = event.fields.get("cpu_us")
+        busy = int(told or "0") / 1e6
+        run.unit.used = busy if told and run.progressed else None
         self._busy[group] = max(self._busy.get(group, 0.0), busy)
         # What it left would be beside whatever begins now.
         self._littered = self._littered or event.fields.get("left", "0") != "0"
@@ -637,10 +642,15 @@ class Runs:
         before = time.monotonic()
         plan = self._plan(unit, [case])
         play = self._control.starts if doubt.what == START else self._control.passes
-        played = play(unit.group, case, plan, unit.stretch)
+        seconds = doubt.until - doubt.since
+        # Whether it was idle is told by the share that there is, which is known afterwards only.
+        perhaps = is_idle(unit.used, seconds, 1.0)
+        played = play(unit.group, case, plan, 0.0 if perhaps else 1.0 / unit.stretch)
         self._give(time.monotonic() - before)
         explained = self._ticker.explains(doubt.since, doubt.until, played.free)
-        judgement = judge_control(played, unit.stretch, explained, unit.again)
+        there = min(played.share, doubt.window.rate) if explained else played.share
+        idle = is_idle(unit.used, seconds, there)
+        judgement = judge_control(played, unit.stretch, explained, unit.again, idle)
         unit.again = unit.again or judgement.excused
         return judgement
 

@@ -6,6 +6,7 @@ from gradekeeper.referee.clocks import Finding, Window
 from gradekeeper.referee.judgement import (
     Judgement,
     Played,
+    is_idle,
     judge_budget,
     judge_control,
     judge_silence,
@@ -61,6 +62,44 @@ def test_a_finding_beside_the_lane_is_a_reason_to_repeat_and_no_more(finding):
 )
 def test_a_doubtful_time_is_judged_by_the_control(played, explained, again, expected):
     assert judge_control(played, 2.0, explained, again) == expected
+
+
+@pytest.mark.parametrize(
+    ("used", "seconds", "share", "idle"),
+    [
+        (0.15, 18.0, 0.17, True),
+        (0.13, 6.0, 0.17, True),
+        (0.9, 18.0, 0.17, False),
+        (3.0, 18.0, 0.17, False),
+        (1.6, 6.0, 1.0, False),
+        (1.4, 6.0, 1.0, True),
+        (0.0, 6.0, 0.0, False),
+        (None, 18.0, 1.0, False),
+    ],
+)
+def test_who_leaves_processor_time_is_idle(used, seconds, share, idle):
+    assert is_idle(used, seconds, share) is idle
+
+
+@pytest.mark.parametrize("stretched", [1.5, 3.0, 6.0])
+def test_a_right_answer_that_was_short_of_processors_is_not_idle(stretched):
+    """It waits for 60 % of its time, and does not end for want of a processor in all the rest."""
+    share, test = 0.1, 20.0
+    used = (stretched - 0.6) * test * share
+    assert not is_idle(used, stretched * test, share)
+
+
+@pytest.mark.parametrize(
+    ("played", "idle", "expected"),
+    [
+        (Played(True, 0.1), True, SCORED),
+        (Played(True, 0.1), False, UNJUDGED),
+        (Played(False, 0.1, calm=False), True, UNJUDGED),
+    ],
+    ids=["idle, and gold passes", "busy, and gold passes", "idle, and gold cannot either"],
+)
+def test_who_was_idle_was_not_short_of_processors(played, idle, expected):
+    assert judge_control(played, 2.0, False, False, idle) == expected
 
 
 @pytest.mark.parametrize(
