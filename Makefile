@@ -97,7 +97,7 @@ demo-run: # what is left to do once everything is there
 	$(PY) -m demo run
 
 # --- checks ---------------------------------------------------------------------------------------
-.PHONY: env-test env-e2e self-check test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants fuzz bench
+.PHONY: env-test env-e2e self-check test lint unit lanes-test referee suites contract crd chart e2e matrix isolation starved mutants corpus fuzz bench
 test: ## everything: lint, unit, contract, lanes, chart, CRDs, verifiers, and what only a real cluster shows
 	@$(PYTHON) tests/steps.py --title "make test" setup lanes -- \
 	  lint unit contract chart referee suites env-test cluster-up crd e2e isolation env-e2e matrix starved
@@ -106,7 +106,7 @@ lint: ## ruff, mypy --strict, import-linter, yamllint, shellcheck
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PY) -m mypy
-	MYPYPATH=tests $(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py docs/billing/tables.py
+	MYPYPATH=tests $(PY) -m mypy charts/manifests.py tests/steps.py tests/bench/bench.py tests/corpus/__main__.py docs/billing/tables.py
 	PYTHONPATH=env/billing_payment_debug $(VENV)/bin/lint-imports --config pyproject.toml
 	$(VENV)/bin/yamllint --strict -c .yamllint.yaml manifests charts/gradekeeper/values.yaml charts/gradekeeper/examples assets/suites docs/examples
 	shellcheck $$(git ls-files '*.sh' '.ci/run')
@@ -152,6 +152,9 @@ isolation: images ## each hardening of a grading Pod switched off: nothing is gr
 
 mutants: setup lanes ## break the code in many places: a test must turn red each time
 	PYTHONPATH=tests $(PY) -m mutants $(FLIPS)
+
+corpus: setup lanes ## grade repairs known to be wrong or right, three times each: how often the grading is fooled; goes on where it was interrupted (ARGS="WORD… --times 1 --whole")
+	PYTHONPATH=tests $(PY) -m corpus --page docs/billing/corpus.md $(ARGS)
 
 FUZZ_WORK = $(BUILD)/fuzz
 fuzz: SECONDS = 60

@@ -1,0 +1,1 @@
+"""`make corpus`: repairs known to be wrong or right, and how often their grading is fooled."""
