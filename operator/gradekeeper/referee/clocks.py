@@ -353,6 +353,12 @@ class Ticker:
             now = read_outside(self.counters, free - WATCH_SECONDS, free, 0.0)
         return explains(then, lane, self._sizes.node, now)
 
+    def others_are_busy(self, now: float) -> bool:
+        """Whether others explain what the last look (`watch`), until now, found too little."""
+        self.read()
+        found = read_outside(self.counters, now - WATCH_SECONDS, now, 0.0)
+        return explains(found, 0.0, self._sizes.node)
+
     def watch(self, seconds: float = WATCH_SECONDS) -> float:
         """Look what share of a processor there is now, when nothing of the lane runs.
 

@@ -37,24 +37,29 @@ FOLDER: Final = "control"
 UNPACK_SECONDS: Final = 60.0
 UNPACK_BOUNDS: Final = child.Bounds(memory_mib=48, cpu_seconds=30, file_mib=64)
 LOOKS: Final = 6
-"""Of 2 s each, while the kernel still works for a lane that was swept; a node on which processors
-are short for longer is short of them."""
+"""Of 2 s each, until processors are free after a sweep."""
+MOST_LOOKS: Final = 15
+"""The same while others explain no shortage: then it is the kernel that works, perhaps for a lane
+that is gone."""
 GRACE_SECONDS: Final = 5.0
 """By how much a child may overrun a deadline that it keeps itself."""
 
 
 def settle(ticker: Ticker) -> tuple[float, float | None]:
-    """Wait until processors are free, after a sweep; `LOOKS` at most.
+    """Wait until processors are free, after a sweep: `LOOKS` at most, or `MOST_LOOKS`.
 
     Returns:
         The share of a processor that there was in the end, and when it was enough; None if it
         was not.
     """
     share = 0.0
-    for _ in range(LOOKS):
+    for look in range(MOST_LOOKS):
         share = ticker.watch()
+        now = time.monotonic()
         if share >= ENOUGH_SHARE:
-            return share, time.monotonic()
+            return share, now
+        if look + 1 >= LOOKS and ticker.others_are_busy(now):
+            break
     return share, None
 
 
