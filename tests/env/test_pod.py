@@ -68,10 +68,15 @@ def test_a_box_is_restricted_and_ends_by_itself() -> None:
                     "volumeMounts": [
                         {"name": "tmp", "mountPath": "/tmp"},
                         {"name": "workdir", "mountPath": "/workspace/app"},
+                        {"name": "pts", "mountPath": "/dev/pts", "readOnly": True},
                     ],
                 }
             ],
-            "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "workdir", "emptyDir": {}}],
+            "volumes": [
+                {"name": "tmp", "emptyDir": {}},
+                {"name": "workdir", "emptyDir": {}},
+                {"name": "pts", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+            ],
         },
     }  # fmt: skip
 
@@ -100,9 +105,16 @@ def test_an_image_with_its_own_workdir_is_used_as_it_is() -> None:
     spec = _build(writable_root=True)["spec"]
     assert isinstance(spec, dict)
     container = spec["containers"][0]
-    assert container["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
+    assert [mount["mountPath"] for mount in container["volumeMounts"]] == ["/tmp", "/dev/pts"]
     assert container["securityContext"]["readOnlyRootFilesystem"] is False
-    assert [volume["name"] for volume in spec["volumes"]] == ["tmp"]
+    assert [volume["name"] for volume in spec["volumes"]] == ["tmp", "pts"]
+
+
+def test_terminals_are_there_for_who_asks() -> None:
+    spec = _build(terminals=True)["spec"]
+    assert isinstance(spec, dict)
+    assert [volume["name"] for volume in spec["volumes"]] == ["tmp", "workdir"]
+    assert len(spec["containers"][0]["volumeMounts"]) == 2
 
 
 def test_no_more_is_reserved_than_may_be_used() -> None:

@@ -3,10 +3,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/filter.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -14,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LANED = 1 };
@@ -170,6 +174,74 @@ static void in_workers(void (*work)(void), int in_a_child)
     pause();
 }
 
+/* Writes to pseudo-terminals that nobody reads: kernel threads would move it. */
+static void type(void)
+{
+    static char block[4096];
+    int terminals[128], count = 0;
+    for (int i = 0; i < 128; i++) {
+        const int opened = open(i % 2 ? "/dev/ptmx" : "/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK);
+        if (opened >= 0)
+            terminals[count++] = opened;
+    }
+    if (count)
+        printf("%d terminals\n", count);
+    for (int round = 0; count && round < 100000; round++)
+        if (write(terminals[round % count], block, sizeof block) < 0)
+            usleep(500);
+}
+
+/* Each of what a node has once, or its root, as often as it goes. */
+static void hoard(void)
+{
+    aio_context_t context;
+    timer_t timer;
+    struct sock_filter accept_all = {BPF_RET | BPF_K, 0, 0, ~0U};
+    const struct sock_fprog filter = {1, &accept_all};
+    for (int i = 0; i < 300; i++) {
+        context = 0;
+        tell("inotify_init", inotify_init());
+        tell("fanotify_init", syscall(SYS_fanotify_init, 0x200, 0));
+        tell("io_setup", syscall(SYS_io_setup, 1000, &context));
+        tell("timer_create", syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, &timer));
+        tell("add_key", syscall(SYS_add_key, "user", "k", "v", 1, -3));
+        tell("a filter", setsockopt(socket(AF_UNIX, SOCK_STREAM, 0), SOL_SOCKET, SO_ATTACH_FILTER,
+                                    &filter, sizeof filter));
+        tell("seccomp", syscall(SYS_seccomp, 1, 0, &filter));
+        tell("pressure", open("/proc/pressure/cpu", O_RDWR));
+    }
+}
+
+/* What makes kernel threads, or every processor, work. */
+static void stir(void)
+{
+    cpu_set_t cpus;
+    struct msghdr message = {0};
+    sched_getaffinity(0, sizeof cpus, &cpus);
+    for (int i = 0; i < 1000; i++) {
+        tell("sched_setaffinity", sched_setaffinity(0, sizeof cpus, &cpus));
+        tell("sendmsg", sendmsg(-1, &message, 0));
+        tell("mlock", mlock(&message, 1));
+        tell("mbind", syscall(SYS_mbind, NULL, 0, 0, NULL, 0, 0));
+        sync();
+    }
+}
+
+/* Crashes, with every limit of cores that can be had: nothing of the node is started by it. */
+static void dump(void)
+{
+    struct rlimit limit = {0, 0};
+    tell("setrlimit", setrlimit(RLIMIT_CORE, &limit));
+    for (int i = 0; i < 20; i++)
+        if (!fork())
+            raise(SIGSEGV);
+    while (wait(NULL) > 0)
+        ;
+    getrlimit(RLIMIT_CORE, &limit);
+    if (limit.rlim_cur != 1 || limit.rlim_max != 1)
+        printf("another limit of cores\n");
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -203,6 +275,14 @@ int main(int argc, char **argv)
         in_workers(end_with_tables, 1);
     } else if (!strcmp(what, "chains")) {
         in_workers(drop_a_chain, 0);
+    } else if (!strcmp(what, "type")) {
+        type();
+    } else if (!strcmp(what, "hoard")) {
+        hoard();
+    } else if (!strcmp(what, "stir")) {
+        stir();
+    } else if (!strcmp(what, "dump")) {
+        dump();
     } else {
         return 98;
     }

@@ -51,6 +51,9 @@ class KubernetesConfig(NetworkPolicyConfig):
     writable_root: bool = False
     """Whether the image's own files may be written, and its workdir is used as it is. Otherwise the
     root is read-only, and workdir and /tmp are empty volumes."""
+    terminals: bool = False
+    """Whether there are pseudo-terminals, for `tmux`, `script` and the like. The node's own threads
+    do their work: an agent can slow everything on the node by them, whatever the box's limits."""
 
     network_proof: Literal["required", "off"] = "required"
     """Whether the agent may only start once its box was seen to be cut off: a connection that

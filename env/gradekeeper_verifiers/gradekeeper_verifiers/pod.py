@@ -66,9 +66,13 @@ def build_pod(
     workdir = config.workdir or DEFAULT_WORKDIR
     memory, disk = (f"{int(gigabytes * 1024)}Mi" for gigabytes in (config.memory, config.disk))
     cpu = _millicores(config.cpu)
-    mounts = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108
+    mounts: list[Manifest] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108
     if not config.writable_root:
         mounts.append({"name": "workdir", "mountPath": workdir})
+    volumes: list[Manifest] = [{"name": mount["name"], "emptyDir": {}} for mount in mounts]
+    if not config.terminals:
+        mounts.append({"name": "pts", "mountPath": "/dev/pts", "readOnly": True})
+        volumes.append({"name": "pts", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}})
     spec: Manifest = {
         "restartPolicy": "Never",
         "activeDeadlineSeconds": config.max_lifetime,
@@ -108,7 +112,7 @@ def build_pod(
                 "volumeMounts": mounts,
             }
         ],
-        "volumes": [{"name": mount["name"], "emptyDir": {}} for mount in mounts],
+        "volumes": volumes,
     }
     if config.node_selector:
         spec["nodeSelector"] = dict(config.node_selector)
