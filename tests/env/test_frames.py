@@ -85,6 +85,17 @@ def test_a_frame_is_its_channel_and_the_rest() -> None:
         pytest.param(b"oops", Refused("oops", by_container=False), id="no JSON"),
         pytest.param(b"[]", Refused("[]", by_container=False), id="no object"),
         pytest.param(b"", Refused("an empty status", by_container=False), id="empty"),
+        pytest.param(
+            _status(
+                status="Failure",
+                message="m",
+                details={"causes": [{"reason": "ExitCode", "message": "9" * 5_000}]},
+            ),
+            Refused("m", by_container=False),
+            id="digits",
+        ),
+        pytest.param(b"[" * 100_000, Refused("[" * 500, by_container=False), id="deep"),
+        pytest.param(b" " * (2 << 20), Refused(" " * 500, by_container=False), id="long"),
     ],
 )
 def test_how_a_command_ended(payload: bytes, expected: Exited | Refused) -> None:

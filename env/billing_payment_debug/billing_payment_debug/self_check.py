@@ -30,6 +30,7 @@ from billing_payment_debug.taskset import (
     BillingTasksetConfig,
 )
 from gradekeeper.api.schema import millicores
+from gradekeeper.referee.strictjson import parse_strict
 from gradekeeper.suites.trees import archive_tree
 from gradekeeper_verifiers.config import KubernetesConfig
 
@@ -38,6 +39,7 @@ SCHEMA: Final = "gradekeeper.billing-self-check/v1"
 _TRIES: Final = 2
 _HOPELESS: Final = 3
 _MOST: Final = 16
+_MAX_BYTES: Final = 64 << 20
 _ARCHIVE: Final = ".scenario.tar.gz"
 _APPLY: Final = """
 set -e
@@ -83,7 +85,8 @@ class Records:
             SelfCheckError: It is no such file.
         """
         try:
-            document = json.loads(path.read_bytes())
+            with path.open("rb") as file:
+                document = parse_strict(file.read(_MAX_BYTES + 1), max_bytes=_MAX_BYTES)
             if document["schema"] != SCHEMA:
                 raise ValueError(f"its schema is {document['schema']!r}")
             outcomes = {

@@ -23,6 +23,8 @@ from gradekeeper_verifiers.status import CONTAINER
 # A silent command is told from a dead connection by pings.
 _HEARTBEAT_SECONDS: Final = 30.0
 _CLOSE_SECONDS: Final = 2.0
+# A kubelet's messages have 32 KiB.
+_MAX_MESSAGE: Final = 4 << 20
 # Before the handshake is over no process exists: trying again is safe.
 _OPEN_ATTEMPTS: Final = 5
 
@@ -61,7 +63,7 @@ async def run_command(
     argv: Sequence[str],
     *,
     stdin: bytes | None = None,
-    max_output: int | None = None,
+    max_output: int,
 ) -> Completed:
     """Run a command to its end. Cancelling leaves the process alone: whoever cancels kills it.
 
@@ -71,7 +73,7 @@ async def run_command(
         pod: Its name.
         argv: Program and arguments; a missing program is an `ExecRefusedError`.
         stdin: Its whole standard input; None: none.
-        max_output: Bytes of each output stream after which it is given up; None: unlimited.
+        max_output: Bytes of each output stream after which it is given up.
 
     Raises:
         ExecRefusedError: It could not be started in there.
@@ -84,7 +86,7 @@ async def run_command(
             while not isinstance(received := await command.receive(), frames.Exited):
                 channel, payload = received
                 output[channel] += payload
-                if max_output is not None and len(output[channel]) > max_output:
+                if len(output[channel]) > max_output:
                     return Completed(None, *(bytes(o[:max_output]) for o in output.values()))
         finally:
             if feeding is not None:
@@ -196,7 +198,7 @@ async def _connect(cluster: Cluster, path: str) -> aiohttp.ClientWebSocketRespon
         headers={"authorization": authorization} if authorization else {},
         heartbeat=_HEARTBEAT_SECONDS,
         timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_SECONDS),
-        max_msg_size=0,
+        max_msg_size=_MAX_MESSAGE,
         ssl=settings.verify if settings.verify is not None else True,
         server_hostname=settings.server_name,
     )

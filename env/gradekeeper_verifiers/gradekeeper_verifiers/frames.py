@@ -7,10 +7,11 @@ standard input to the end would never see that end.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+
+from gradekeeper.referee.strictjson import StrictJsonError, parse_strict
 
 PROTOCOL: Final = "v5.channel.k8s.io"
 STDIN: Final = 0
@@ -21,6 +22,9 @@ CLOSE: Final = 255
 STDIN_END: Final = bytes([CLOSE, STDIN])
 # Larger frames are no faster, and the server buffers each of them whole.
 STDIN_CHUNK: Final = 256 * 1024
+# A refusal may repeat a command.
+_MAX_STATUS: Final = 1 << 20
+_MAX_DIGITS: Final = 10
 # How kubelet, containerd and CRI-O begin when the container runtime fails to start a process.
 _BY_CONTAINER: Final = ("error executing command in container", "failed to exec in container")
 
@@ -62,8 +66,8 @@ def split_frame(message: bytes) -> tuple[int, bytes]:
 def parse_status(payload: bytes) -> Exited | Refused:
     """Read the last frame of a stream: how the process ended, or why there is none."""
     try:
-        status: Any = json.loads(payload)
-    except ValueError:
+        status: Any = parse_strict(payload, max_bytes=_MAX_STATUS)
+    except StrictJsonError:
         status = None
     if not isinstance(status, dict):
         return Refused(payload[:500].decode(errors="replace") or "an empty status", False)
@@ -74,7 +78,7 @@ def parse_status(payload: bytes) -> Exited | Refused:
     for cause in causes if isinstance(causes, list) else []:
         if isinstance(cause, dict) and cause.get("reason") == "ExitCode":
             code = str(cause.get("message"))
-            if code.isdecimal():
+            if code.isascii() and code.isdigit() and len(code) <= _MAX_DIGITS:
                 return Exited(int(code))
     message = str(status.get("message") or status.get("reason") or "no reason given")
     return Refused(message, any(words in message.lower() for words in _BY_CONTAINER))

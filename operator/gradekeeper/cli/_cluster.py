@@ -418,21 +418,19 @@ def verify_shown(handle: JobHandle, job: dict[str, Any], keys: list[bytes]) -> N
 
 async def test_ids(client: GradingClient, job: dict[str, Any]) -> list[str] | None:
     """The ids of a job's tests, from the suite's index; None if there is none that fits."""
-    import gzip
-    import io
-    import zlib
-
+    from gradekeeper.api.compressed import MAX_INDEX_BYTES, decompress_bytes
     from gradekeeper.client import NotFoundError
+    from gradekeeper.referee.strictjson import parse_strict
 
     outcomes = ((job.get("status") or {}).get("verdict") or {}).get("outcomes")
     if outcomes is None:
         return None
     try:
         packed = await client.read_index(str(job["spec"]["suiteRef"]["name"]))
-        with gzip.open(io.BytesIO(packed)) as file:
-            index = json.loads(file.read(32 * 1024 * 1024))
+        data = await asyncio.to_thread(decompress_bytes, packed, most=MAX_INDEX_BYTES)
+        index = await asyncio.to_thread(parse_strict, data, max_bytes=MAX_INDEX_BYTES)
         ids = [str(test) for test in index["tasks"][job["spec"].get("task") or ""]]
-    except (NotFoundError, OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+    except (NotFoundError, ValueError, KeyError, TypeError):
         return None
     return ids if len(ids) == len(outcomes) else None
 

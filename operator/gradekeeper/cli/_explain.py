@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
@@ -325,11 +323,11 @@ def _signature(status: GradingJobStatus, verified: bool) -> list[str]:
         return []
     state = "verified with your key" if verified else "not verified here; give --key"
     lines = [f"the verdict is signed ({state})"]
-    with contextlib.suppress(ValueError, KeyError, TypeError, binascii.Error):
-        envelope = json.loads(base64.b64decode(status.attestation, validate=True))
-        predicate = json.loads(base64.b64decode(envelope["payload"]))["predicate"]
-        facts = predicate["isolation"]
-        if facts:
+    from gradekeeper.verdicts.signing import SignatureInvalid, read_unverified
+
+    with contextlib.suppress(SignatureInvalid, KeyError, TypeError):
+        facts = read_unverified(status.attestation)["predicate"]["isolation"]
+        if isinstance(facts, dict):
             listed = ", ".join(f"{name} {json.dumps(facts[name])}" for name in sorted(facts))
             lines.append(f"isolation as observed before the release: {listed}")
     return lines

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
 import hashlib
-import io
 import json
 import sys
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -192,18 +187,15 @@ def unpack_log(secret: Mapping[str, Any]) -> DetailLog:
     Raises:
         CliError: the Secret has another form than the operator gives it.
     """
+    from gradekeeper.api.compressed import MAX_LOG_BYTES, decompress
     from gradekeeper.api.names import ANNOTATION_LOG_BYTES, ANNOTATION_LOG_DIGEST, LOG_KEY
 
     name = plain((secret.get("metadata") or {}).get("name", ""))
     try:
         notes = secret["metadata"]["annotations"]
-        packed = base64.b64decode(secret["data"][LOG_KEY], validate=True)
-        with gzip.open(io.BytesIO(packed)) as file:
-            text = file.read(_MOST_BYTES + 1)
-        if len(text) > _MOST_BYTES:
-            raise ValueError("too long")
+        text = decompress(secret["data"][LOG_KEY], most=MAX_LOG_BYTES)
         return DetailLog(text, int(notes[ANNOTATION_LOG_BYTES]), str(notes[ANNOTATION_LOG_DIGEST]))
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise CliError(
             f"The Secret {name} does not hold a detail log; somebody else than the operator wrote"
             " it.",
@@ -213,10 +205,11 @@ def unpack_log(secret: Mapping[str, Any]) -> DetailLog:
 
 def signed_digest(status: GradingJobStatus) -> str | None:
     """Return the digest of the last attempt's log in the signed statement; None without one."""
+    from gradekeeper.verdicts.signing import SignatureInvalid, read_unverified
+
     try:
-        envelope = json.loads(base64.b64decode(status.attestation or "", validate=True))
-        log = json.loads(base64.b64decode(envelope["payload"]))["predicate"]["log"]
-    except (ValueError, KeyError, TypeError, binascii.Error):
+        log = read_unverified(status.attestation or "")["predicate"]["log"]
+    except (SignatureInvalid, KeyError, TypeError):
         return None
     return None if log is None else str(log)
 
@@ -252,9 +245,11 @@ def check_log(log: DetailLog, signed: str | None, *, verified: bool) -> Check:
 
 def read_event(line: str) -> dict[str, Any]:
     """Return one line's event; what is not one becomes an event `unreadable` with its text."""
+    from gradekeeper.referee.strictjson import StrictJsonError, parse_strict
+
     try:
-        event = json.loads(line)
-    except ValueError:
+        event = parse_strict(line.encode(), max_bytes=_MOST_BYTES)
+    except (StrictJsonError, UnicodeEncodeError):
         event = None
     if isinstance(event, dict) and isinstance(event.get("event"), str):
         return event

@@ -45,6 +45,13 @@ Manifest = dict[str, Any]
 _TEMPORARY: Final = frozenset({429, 500, 502, 503, 504})
 _NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _MOST_BODY_QUOTED: Final = 500
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
+"""Of one answer, decompressed: a page of 500 jobs, each with the longest attestation and as much
+again."""
+MAX_ERROR_BYTES: Final = 1024 * 1024
+"""Of an answer that says why not."""
+MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+"""Of one event of a watch: an object has at most 3 MiB, and JSON may escape some of it."""
 # A peer that vanished without a FIN is noticed after 20 + 3 x 10 seconds, also in an idle watch.
 _KEEPALIVE: Final = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -264,8 +271,7 @@ class Connection:
         while True:
             try:
                 async with self._answer(method, path, params, content, headers, 30.0) as answer:
-                    await answer.aread()
-                    return _object(answer)
+                    return _object(answer, await _body(answer, MAX_ANSWER_BYTES))
             except UnavailableError as error:
                 failures += 1
                 delay = max(self.backoff.delay(failures), error.retry_after)
@@ -316,6 +322,10 @@ class Connection:
                     rest.clear()
                     start = end + 1
                 rest += chunk[start:]
+                if len(rest) > MAX_LINE_BYTES:
+                    raise UnavailableError(
+                        f"{path} sends a line of more than {MAX_LINE_BYTES} bytes."
+                    )
 
     @contextlib.asynccontextmanager
     async def _answer(
@@ -332,8 +342,8 @@ class Connection:
             answer = await self._send(method, path, params, content, headers, read_timeout)
             try:
                 if answer.status_code >= 400:
-                    await answer.aread()
-                    raise _error(answer, f"{method} {path}")
+                    body = await _body(answer, MAX_ERROR_BYTES)
+                    raise _error(answer, body, f"{method} {path}")
                 yield answer
             finally:
                 await answer.aclose()
@@ -402,10 +412,22 @@ def _user_agent() -> str:
     return f"gradekeeper-client/{__version__}"
 
 
-def _object(answer: httpx.Response) -> Manifest:
+async def _body(answer: httpx.Response, most: int) -> bytes:
+    """Read an answer; what is longer than any of a Kubernetes API server is not held."""
+    body = bytearray()
+    async for chunk in answer.aiter_bytes():
+        body += chunk
+        if len(body) > most:
+            raise UnavailableError(
+                f"{answer.url} answered with more than {most} bytes.", status=answer.status_code
+            )
+    return bytes(body)
+
+
+def _object(answer: httpx.Response, body: bytes) -> Manifest:
     try:
-        value = answer.json()
-    except ValueError as error:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
         raise UnavailableError(
             f"{answer.url} did not answer with JSON; is this a Kubernetes API server?",
             status=answer.status_code,
@@ -441,13 +463,13 @@ def error_of_status(status: Mapping[str, Any], code: int, what: str) -> ApiError
     return kind(message, status=code, reason=reason)
 
 
-def _error(answer: httpx.Response, what: str) -> ApiError:
+def _error(answer: httpx.Response, body: bytes, what: str) -> ApiError:
     try:
-        status = answer.json()
-    except ValueError:
+        status = json.loads(body)
+    except (ValueError, RecursionError):
         status = None
     if not isinstance(status, dict):
-        status = {"message": answer.text.strip()}
+        status = {"message": body.decode(errors="replace").strip()}
     error = error_of_status(status, answer.status_code, what)
     if isinstance(error, UnavailableError):
         error.retry_after = _seconds(answer.headers.get("retry-after"))

@@ -206,7 +206,7 @@ class JobHub:
             if kind == "ERROR":
                 raise error_of_status(job, int(job.get("code") or 500), "watch")
             version = str(job["metadata"]["resourceVersion"])
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             # A stream that was cut in the middle of a line ends like this.
             raise UnavailableError(f"The watch sent what is no event: {error!r}.") from error
         if kind == "DELETED":

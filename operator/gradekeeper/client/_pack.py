@@ -6,6 +6,7 @@ that could block (a FIFO, a device) is opened, and the time and memory spent are
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -36,6 +37,9 @@ MAX_UNPACKED_BYTES: Final = 1024 * 1024 * 1024
 
 MAX_ENTRIES: Final = 100_000
 """Entries beyond which packing is not tried either."""
+
+MAX_SEEN: Final = 4 * MAX_ENTRIES
+"""Names, folders among them, that are looked at; a claim counts no more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,11 @@ def pack_directory(
         raise SubmissionError(f"{root} is not a directory; name the directory to submit.")
     wanted = _filter(include, exclude)
     try:
-        found = _scan(root, wanted)
+        top = os.open(root, _FOLDER)
+    except OSError as error:
+        raise SubmissionError(f"{root} cannot be packed: {error}.") from error
+    try:
+        found = _scan(top, wanted)
         if found.entries is None:
             raise _too_large(
                 found.claim(Reason.SUBMISSION_TOO_MANY_FILES),
@@ -113,9 +121,11 @@ def pack_directory(
                 found.claim(Reason.SUBMISSION_TOO_LARGE),
                 f"its files have {found.bytes} bytes, more than {MAX_UNPACKED_BYTES}",
             )
-        archive = _write(root, found.entries)
+        archive = _write(root, top, found.entries)
     except OSError as error:
         raise SubmissionError(f"{root} cannot be packed: {error}.") from error
+    finally:
+        os.close(top)
     if len(archive) > MAX_ARCHIVE_BYTES:
         raise _too_large(
             found.claim(Reason.SUBMISSION_TOO_LARGE),
@@ -124,6 +134,9 @@ def pack_directory(
     return PackedDirectory(
         archive, digest_of(archive), found.files, found.bytes, tuple(found.left_out)
     )
+
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +161,14 @@ class _Found:
         return Untransportable(bytes=self.bytes, files=self.files, reason=reason)
 
 
-def _scan(root: Path, wanted: _Filter) -> _Found:
+def _scan(top: int, wanted: _Filter) -> _Found:
     entries: list[_Entry] = []
     left_out: list[str] = []
-    files = total = others = 0
-    for name, item in _walk(root):
+    files = total = others = seen = 0
+    for name, item, folder in _walk(top):
+        seen += 1
+        if seen > MAX_SEEN:
+            break
         info = item.stat(follow_symlinks=False)
         if stat.S_ISDIR(info.st_mode) or not wanted(name):
             continue
@@ -166,28 +182,45 @@ def _scan(root: Path, wanted: _Filter) -> _Found:
             mode = 0o755 if info.st_mode & stat.S_IXUSR else 0o644
             entries.append(_Entry(name, tarfile.REGTYPE, mode, info.st_size, ""))
         elif stat.S_ISLNK(info.st_mode):
-            entries.append(_Entry(name, tarfile.SYMTYPE, 0o777, 0, os.readlink(item.path)))
+            entries.append(
+                _Entry(name, tarfile.SYMTYPE, 0o777, 0, os.readlink(item.name, dir_fd=folder))
+            )
         else:
             left_out.append(name)
     entries.sort(key=lambda entry: os.fsencode(entry.name))
-    complete = files + others <= MAX_ENTRIES
+    complete = files + others <= MAX_ENTRIES and seen <= MAX_SEEN
     return _Found(entries if complete else None, files, total, sorted(left_out))
 
 
-def _walk(root: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _walk(top: int) -> Iterator[tuple[str, os.DirEntry[str], int]]:
+    """Yield each name, what it is, and its folder's descriptor, which is open until the next."""
     # Own walk, not os.walk: an unreadable directory must be an error and not an omission.
-    pending = [("", os.fspath(root))]
+    pending = [""]
     while pending:
-        prefix, folder = pending.pop()
-        with os.scandir(folder) as items:
+        prefix = pending.pop()
+        with _folder(top, prefix) as folder, os.scandir(folder) as items:
             for item in items:
                 name = prefix + item.name
-                yield name, item
+                yield name, item, folder
                 if item.is_dir(follow_symlinks=False):
-                    pending.append((name + "/", item.path))
+                    pending.append(name + "/")
 
 
-def _write(root: Path, entries: list[_Entry]) -> bytes:
+@contextlib.contextmanager
+def _folder(top: int, path: str) -> Iterator[int]:
+    """Open a folder below another one, whatever takes the place of one on the way: no link."""
+    folder = os.dup(top)
+    try:
+        for part in path.split("/")[:-1]:
+            below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _write(root: Path, top: int, entries: list[_Entry]) -> bytes:
     out = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=6, mtime=0) as packed,
@@ -200,7 +233,7 @@ def _write(root: Path, entries: list[_Entry]) -> bytes:
             member.size = entry.size
             member.linkname = entry.link
             if entry.kind == tarfile.REGTYPE:
-                archive.addfile(member, io.BytesIO(_read(root / entry.name, entry)))
+                archive.addfile(member, io.BytesIO(_read(root, top, entry)))
             else:
                 archive.addfile(member)
             if out.tell() > 2 * MAX_ARCHIVE_BYTES:
@@ -208,13 +241,16 @@ def _write(root: Path, entries: list[_Entry]) -> bytes:
     return out.getvalue()
 
 
-def _read(path: Path, entry: _Entry) -> bytes:
+def _read(root: Path, top: int, entry: _Entry) -> bytes:
     # The name may have become a link or a FIFO since the scan: never follow, never block.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with _folder(top, entry.name) as folder:
+        descriptor = os.open(os.path.basename(entry.name), flags, dir_fd=folder)
     with open(descriptor, "rb") as file:
         info = os.fstat(descriptor)
         data = file.read(entry.size) if stat.S_ISREG(info.st_mode) else b""
     if info.st_size != entry.size or len(data) != entry.size:
+        path = root / entry.name
         raise SubmissionError(f"{path} changed while it was packed; stop what writes to it first.")
     return data
 

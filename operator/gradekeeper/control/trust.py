@@ -6,16 +6,14 @@ limits and resources. The result is what every Pod of the suite is built from.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
 import hashlib
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradekeeper.api.compressed import MAX_INDEX_BYTES, CompressedInvalid, decompress
 from gradekeeper.api.names import INDEX_KEY
 from gradekeeper.api.reasons import SuiteReason
 from gradekeeper.api.schema import MAX_TESTS
@@ -32,7 +30,6 @@ from gradekeeper.verdicts.signing import (
 from gradekeeper.verdicts.verify import SignatureUntrusted, VerificationFailed, verify_suite
 
 INDEX_SCHEMA = "gradekeeper.index/v1"
-MAX_INDEX_BYTES = 16 * 1024 * 1024
 MAX_TASKS = 10_000
 MAX_TEST_ID = 512
 
@@ -92,14 +89,9 @@ def parse_index(config_map: Mapping[str, Any]) -> SuiteIndex:
     if not isinstance(encoded, str):
         raise IndexInvalid(f"The ConfigMap has no {INDEX_KEY}.")
     try:
-        decoder = zlib.decompressobj(wbits=31)
-        data = decoder.decompress(base64.b64decode(encoded, validate=True), MAX_INDEX_BYTES)
-    except (binascii.Error, ValueError, zlib.error):
-        raise IndexInvalid("The index is not compressed by gzip.") from None
-    if decoder.unconsumed_tail:
-        raise IndexInvalid("The index is too large.")
-    if not decoder.eof or decoder.unused_data:
-        raise IndexInvalid("The index is not one complete gzip member.")
+        data = decompress(encoded, most=MAX_INDEX_BYTES)
+    except CompressedInvalid as error:
+        raise IndexInvalid(f"The index is {error}.") from None
     try:
         document = parse_strict(data, max_bytes=MAX_INDEX_BYTES, max_depth=4)
     except StrictJsonError:

@@ -41,8 +41,10 @@ from typing import Any, ClassVar, Final
 
 from gradekeeper.referee.bundle import MANIFEST, suite_digest
 from gradekeeper.referee.job import BUILTINS, SCHEMA, VARIABLE, View
+from gradekeeper.referee.log import MAX_LOG_BYTES
 from gradekeeper.referee.result import (
     GRADED,
+    MAX_MESSAGE_BYTES,
     NOT_RUN,
     REFEREE_FAULT,
     RefereeResult,
@@ -56,6 +58,10 @@ HOST_UID: Final = 23003
 _SHM: Final = "/dev/shm"  # noqa: S108 - made read-only, as in a Pod
 _PTS: Final = "/dev/pts"  # an empty folder instead of pseudo-terminals, as in a Pod
 SCRATCH_BYTES: Final = 64 * 1024 * 1024
+
+
+# A referee that breaks says more than events.
+_MAX_LOG: Final = 4 * MAX_LOG_BYTES
 
 
 class LocalError(RuntimeError):
@@ -512,9 +518,11 @@ class _Session:
                 _end(referee)
                 _end(lane)
         try:
-            return parse_result(termination.read_bytes()), log_path.read_bytes()
+            return parse_result(_head(termination, MAX_MESSAGE_BYTES + 1)), _head(
+                log_path, _MAX_LOG
+            )
         except (OSError, ResultError) as error:
-            tail = (log_path.read_bytes() + (private / "laned.log").read_bytes())[-2_000:]
+            tail = _tail(log_path, 1_000) + _tail(private / "laned.log", 1_000)
             raise LocalError(
                 f"The referee left no result ({error}): {tail.decode('utf-8', 'replace')}"
             ) from None
@@ -552,10 +560,23 @@ class _Session:
                 pass
             socket = self.work / "lane" / "laned.sock"
             if lane.poll() is not None and socket.exists():
-                told = (self.work / "referee" / "laned.log").read_bytes()[-1_000:]
+                told = _tail(self.work / "referee" / "laned.log", 1_000)
                 raise LocalError(f"The lane did not start: {told.decode('utf-8', 'replace')}")
             if time.monotonic() > deadline:
                 raise LocalError(f"The grading took longer than {timeout_seconds:.0f} seconds.")
+
+
+def _head(path: Path, most: int) -> bytes:
+    """The first bytes of a file that the submission may have had a part in."""
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def _tail(path: Path, most: int) -> bytes:
+    """The last bytes of such a file, however long it is."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+        return file.read(most)
 
 
 def referee_command(layout: Path) -> list[str]:

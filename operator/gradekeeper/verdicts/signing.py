@@ -201,6 +201,19 @@ def envelope_from_attestation(attestation: str) -> bytes:
         raise SignatureInvalid("The attestation is not base64.") from None
 
 
+def read_unverified(attestation: str) -> dict[str, Any]:
+    """The statement in an attestation, whoever signed it: to be shown as unverified, at most.
+
+    Raises:
+        SignatureInvalid: too large, or not an envelope with a JSON object.
+    """
+    document = _parse(envelope_from_attestation(attestation), "The envelope")
+    payload = document.get("payload")
+    if not isinstance(payload, str):
+        raise SignatureInvalid("The envelope is not a DSSE envelope.")
+    return _parse(envelope_from_attestation(payload), "The payload")
+
+
 def _short(keyids: Iterable[str]) -> str:
     """The first key ids, abbreviated; whatever else an envelope calls one is not repeated."""
     found = sorted(f"{keyid[:16]}…" for keyid in keyids if _KEYID.fullmatch(keyid))

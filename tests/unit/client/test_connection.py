@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
+import gzip
 import ipaddress
 import json
 import os
@@ -37,6 +39,7 @@ from gradekeeper.client import (
     UnavailableError,
     load_settings,
 )
+from gradekeeper.client import _connection as connection_module
 
 PATH = "/apis/gradekeeper.dev/v1alpha1/namespaces/grading/gradingjobs"
 
@@ -432,6 +435,46 @@ async def test_what_is_not_kubernetes_is_said(tmp_path: Path) -> None:
         async with connection(config, retry_for=0.0) as opened:
             with pytest.raises(UnavailableError, match="is this a Kubernetes API server"):
                 await opened.request("GET", PATH)
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize("how", ["endless", "endless error", "zeros", "deep", "digits"])
+async def test_no_answer_takes_more_than_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(connection_module, "MAX_ANSWER_BYTES", 1 << 20)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if how in ("deep", "digits"):
+            return web.Response(body=b'{"a":' + (b"[" if how == "deep" else b"9") * 100_000)
+        response = web.StreamResponse(status=500 if how == "endless error" else 200)
+        if how == "zeros":
+            response.headers["content-encoding"] = "gzip"
+            await response.prepare(request)
+            await response.write(gzip.compress(bytes(64 << 20)))
+            return response
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await response.write(b" " * 65_536)
+        return response
+
+    app = web.Application()
+    app.router.add_get("/{any:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        config = kubeconfig(tmp_path / "c", url, {"token": "t"})
+        async with connection(config, retry_for=0.0) as opened:
+            with pytest.raises(UnavailableError, match=r"more than|did not answer with JSON"):
+                await opened.request("GET", PATH)
+            if how == "endless":
+                with pytest.raises(UnavailableError, match="a line of more than"):
+                    async for _ in opened.lines(PATH, {}, idle=20):
+                        pass
     finally:
         await runner.cleanup()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 
@@ -15,7 +16,9 @@ from gradekeeper.client import (
     JobHandle,
     JobRequest,
     Judgement,
+    UnavailableError,
 )
+from gradekeeper.client._hub import JobHub, _Heard
 from gradekeeper.verdicts.model import Graded
 
 NS = "grading"
@@ -38,6 +41,21 @@ def finish(api: FakeApi, stand_in: StandIn, handle: JobHandle) -> None:
 
 def waits(client: GradingClient, handles: list[JobHandle]) -> list[asyncio.Task[Judgement]]:
     return [asyncio.create_task(client.wait(h, patience=LONG)) for h in handles]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"ADDED","object":' + b"[" * 100_000,
+        b'{"type":"ERROR","object":{"code":' + b"9" * 5_000 + b"}}",
+        b'{"type":"ADDED","object":{"metadata":[]}}',
+        b"\xff",
+    ],
+)
+def test_a_line_that_is_no_event_is_the_servers(line: bytes) -> None:
+    hub = JobHub(cast(Connection, None), NS)
+    with pytest.raises(UnavailableError, match="what is no event"):
+        hub._event(line, _Heard())
 
 
 async def test_many_waits_share_one_watch_and_do_not_poll(

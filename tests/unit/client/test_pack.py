@@ -8,7 +8,9 @@ import io
 import os
 import socket
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -87,16 +89,65 @@ def test_what_could_block_is_left_out_and_named(tmp_path: Path) -> None:
 @pytest.mark.timeout(10)
 def test_a_file_that_became_a_fifo_or_a_link_since_the_scan_is_refused(tmp_path: Path) -> None:
     tree(tmp_path, {"a": b"abc", "b": b"abc"})
-    found = pack._scan(tmp_path, pack._filter((), ()))
+    top = os.open(tmp_path, os.O_RDONLY)
+    found = pack._scan(top, pack._filter((), ()))
     assert found.entries is not None
     (tmp_path / "a").unlink()
     os.mkfifo(tmp_path / "a")
     with pytest.raises(SubmissionError, match="changed while"):
-        pack._write(tmp_path, found.entries)
+        pack._write(tmp_path, top, found.entries)
     (tmp_path / "a").unlink()
     (tmp_path / "a").symlink_to("b")
     with pytest.raises(OSError):
-        pack._write(tmp_path, found.entries)
+        pack._write(tmp_path, top, found.entries)
+    os.close(top)
+
+
+@pytest.mark.parametrize("when", ["while it is scanned", "before it is read"])
+def test_a_folder_that_becomes_a_link_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Whoever made the submission may still run, and swap a folder on the way to a file."""
+    tree(tmp_path, {"outside/deep/secret": b"abc", "in/src/deep/secret": b"xyz"})
+    swapped = []
+
+    def swap() -> None:
+        if not swapped:
+            (tmp_path / "in/src").rename(tmp_path / "in/gone")
+            (tmp_path / "in/src").symlink_to(tmp_path / "outside")
+            swapped.append(True)
+
+    walk, write = pack._walk, pack._write
+
+    def walking(top: int) -> Iterator[tuple[str, os.DirEntry[str], int]]:
+        for name, item, folder in walk(top):
+            yield name, item, folder
+            if name == "src/deep":
+                swap()
+
+    def writing(*arguments: Any) -> bytes:
+        swap()
+        return write(*arguments)
+
+    if when == "while it is scanned":
+        monkeypatch.setattr(pack, "_walk", walking)
+    else:
+        monkeypatch.setattr(pack, "_write", writing)
+
+    with pytest.raises(SubmissionError, match="cannot be packed"):
+        pack_directory(tmp_path / "in")
+    assert swapped
+
+
+def test_folders_without_end_are_not_walked_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pack, "MAX_SEEN", 10)
+    for number in range(11):
+        (tmp_path / str(number)).mkdir()
+    with pytest.raises(TooLargeToSendError) as caught:
+        pack_directory(tmp_path)
+    assert caught.value.claim.reason is Reason.SUBMISSION_TOO_MANY_FILES
 
 
 def test_names_of_any_bytes_survive(tmp_path: Path) -> None:

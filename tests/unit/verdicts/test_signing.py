@@ -29,6 +29,7 @@ from gradekeeper.verdicts.signing import (
     envelope_from_attestation,
     generate_key,
     public_keyid,
+    read_unverified,
     verify_envelope,
 )
 
@@ -248,3 +249,24 @@ def test_any_bytes_as_keys_are_refused(data: bytes) -> None:
         SigningKey.from_pem(data)
     with pytest.raises(KeyInvalid):
         public_keyid(data)
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        b"[" * 190_000,
+        b'{"payload":' + b"[" * 100_000,
+        b'{"payload":' + b"9" * 5_000 + b"}",
+        b'{"payload":"","payload":""}',
+        b'{"payload":"\\ud800"}',
+        b'{"payload":NaN}',
+        b"{}" + b" " * 500_000,
+    ],
+    ids=["deep", "deep payload", "digits", "twice", "half a pair", "no number", "long"],
+)
+def test_no_envelope_stops_its_reader(envelope):
+    _, public = generate_key()
+    with pytest.raises(SignatureInvalid):
+        verify_envelope(envelope, [public])
+    with pytest.raises(SignatureInvalid):
+        read_unverified(base64.b64encode(envelope).decode())
