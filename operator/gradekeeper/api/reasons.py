@@ -64,12 +64,14 @@ class Reason(StrEnum):
     DOES_NOT_COMPILE = (
         "DoesNotCompile",
         Decision.GRADED,
-        "The submission does not compile, so every test that needs it failed.",
+        "The submission does not compile, or not within the limits of a grading, so no "
+        "test could run.",
     )
     LANE_LOST = (
         "LaneLost",
         Decision.GRADED,
-        "The submission brought down the place where it runs; what had not finished failed.",
+        "The place where the submission runs went down or fell silent, and no cause was found on "
+        "the platform's side; what had not finished failed.",
     )
     REFEREE_FAULT = (
         "RefereeFault",
@@ -81,17 +83,17 @@ class Reason(StrEnum):
     SUBMISSION_TOO_LARGE = (
         "SubmissionTooLarge",
         Decision.REJECTED,
-        "The submission has more bytes than the suite allows.",
+        "The submission has more bytes than the suite allows, or than can be sent.",
     )
     SUBMISSION_TOO_MANY_FILES = (
         "SubmissionTooManyFiles",
         Decision.REJECTED,
-        "The submission has more files than the suite allows.",
+        "The submission has more files than the suite allows, or is in too many folders.",
     )
     SUBMISSION_MALFORMED = (
         "SubmissionMalformed",
         Decision.REJECTED,
-        "The submission is not an archive of plain files under plain names.",
+        "The submission is not an archive that can be unpacked within bounds.",
     )
 
     IMAGE_PULL_FAILED = (
@@ -102,33 +104,37 @@ class Reason(StrEnum):
     POD_ADMISSION_FAILED = (
         "PodAdmissionFailed",
         Decision.UNJUDGED,
-        "The node refused the Pod.",
+        "The node refused the Pod, or gave it up before a container of it ran.",
     )
     POD_CREATION_REJECTED = (
         "PodCreationRejected",
         Decision.UNJUDGED,
-        "The API server refused the Pod, or another Pod occupies its name.",
+        "The API server refused the Pod or changed it, or another Pod occupies its name.",
     )
     CONTAINER_CREATE_FAILED = (
         "ContainerCreateFailed",
         Decision.UNJUDGED,
         "The node could not create or start one of the Pod's containers.",
     )
-    POD_EVICTED = ("PodEvicted", Decision.UNJUDGED, "The cluster evicted the Pod.")
+    POD_EVICTED = (
+        "PodEvicted",
+        Decision.UNJUDGED,
+        "The cluster evicted the Pod, or disrupted it in another way.",
+    )
     POD_PREEMPTED = (
         "PodPreempted",
         Decision.UNJUDGED,
-        "The scheduler removed the Pod in favour of one with a higher priority.",
+        "The Pod was removed in favour of one with a higher priority.",
     )
     POD_LOST = (
         "PodLost",
         Decision.UNJUDGED,
-        "The Pod was deleted before its referee finished.",
+        "The Pod was deleted before the operator had a whole result of it.",
     )
     NODE_LOST = (
         "NodeLost",
         Decision.UNJUDGED,
-        "The Pod's node disappeared, shut down or stopped answering.",
+        "The Pod's node disappeared, shut down, stopped answering or lost the Pod's containers.",
     )
     NODE_OVERLOADED = (
         "NodeOverloaded",
@@ -139,27 +145,30 @@ class Reason(StrEnum):
     REFEREE_FAILED = (
         "RefereeFailed",
         Decision.UNJUDGED,
-        "The trusted container ended with an error or out of memory.",
+        "The trusted container failed: by an error, by its memory or storage, by a signal, or "
+        "because it could not reach the lane.",
     )
     RESULT_MISSING = (
         "ResultMissing",
         Decision.UNJUDGED,
-        "The trusted container ended without leaving a result.",
+        "The trusted container, or its Pod, ended without leaving a result.",
     )
     RESULT_INVALID = (
         "ResultInvalid",
         Decision.UNJUDGED,
-        "The result does not belong to this attempt, is incomplete, or came from other images.",
+        "The result is incomplete, of another attempt, or of a Pod with other images "
+        "or containers.",
     )
     ISOLATION_NOT_ENFORCED = (
         "IsolationNotEnforced",
         Decision.UNJUDGED,
-        "A check made before the submission's release found the Pod less isolated than required.",
+        "It was not shown that the Pod was as isolated as required before the "
+        "submission's release.",
     )
     DEADLINE_EXCEEDED = (
         "DeadlineExceeded",
         Decision.UNJUDGED,
-        "The attempt did not finish within `attemptDeadlineSeconds`.",
+        "The attempt did not finish before its deadline.",
     )
     QUOTA_EXCEEDED = (
         "QuotaExceeded",
@@ -169,12 +178,13 @@ class Reason(StrEnum):
     SUBMISSION_CORRUPT = (
         "SubmissionCorrupt",
         Decision.UNJUDGED,
-        "The delivered parts do not add up to the digest that the job states.",
+        "The delivered parts are not whole, or do not add up to the digest that the job states.",
     )
     INVALID_JOB = (
         "InvalidJob",
         Decision.UNJUDGED,
-        "The job names a task or a parameter that the suite does not have; it is not retried.",
+        "The job asks for a task, a parameter or a value that the suite or its referee does not "
+        "know; it is not retried.",
     )
     CANCELLED = ("Cancelled", Decision.UNJUDGED, "The job was cancelled; it is not retried.")
 

@@ -18,6 +18,7 @@ from gradekeeper.cli._verify import headline, read_keys
 
 if TYPE_CHECKING:
     from gradekeeper.api.status import Attempt, Condition, GradingJobStatus
+    from gradekeeper.cli._advice import Advice
     from gradekeeper.client import GradingClient
 
 _MOST_TESTS: Final = 20
@@ -138,7 +139,7 @@ def explain_job(
     ]
     todo = []
     if status.verdict is not None or waiting:
-        advice = _advice(str(status.verdict.reason) if status.verdict else waiting)
+        advice = _advice(job, status, waiting)
         if advice is not None:
             happened.append(advice.explanation)
             todo.append(advice.todo)
@@ -271,11 +272,36 @@ def _ending(status: GradingJobStatus, ids: Sequence[str] | None) -> list[str]:
     return lines
 
 
-def _advice(reason: str) -> Any:
+def _advice(job: Mapping[str, Any], status: GradingJobStatus, waiting: str) -> Advice | None:
     from gradekeeper.api.reasons import Reason
-    from gradekeeper.cli._advice import ADVICE
+    from gradekeeper.cli._advice import Circumstances, advise
 
-    return ADVICE.get(Reason(reason)) if reason else None
+    verdict = status.verdict
+    word = str(verdict.reason) if verdict is not None else waiting
+    if word not in set(Reason):
+        return None
+    submission = job["spec"]["submission"]
+    outcomes = (verdict.outcomes if verdict is not None else None) or ""
+    last = status.attempts[-1] if status.attempts else None
+    return advise(
+        Reason(word),
+        Circumstances(
+            reasons=tuple(attempt.reason for attempt in status.attempts),
+            placed=None if last is None else bool(last.node_name),
+            said=_left_a_result(status) if last is not None else None,
+            message=verdict.message if verdict is not None else "",
+            builtin=str(submission.get("builtin") or ""),
+            claimed=bool(submission.get("untransportable")),
+            passed=outcomes.count("P"),
+            total=len(outcomes),
+        ),
+    )
+
+
+def _left_a_result(status: GradingJobStatus) -> bool | None:
+    """Whether the last attempt's referee left a result, by the statement; None if not known."""
+    predicate = _predicate(status)
+    return None if predicate is None else predicate.get("log") is not None
 
 
 def _suite(name: str, suite: Mapping[str, Any] | None) -> tuple[list[str], list[str]]:
@@ -323,14 +349,22 @@ def _signature(status: GradingJobStatus, verified: bool) -> list[str]:
         return []
     state = "verified with your key" if verified else "not verified here; give --key"
     lines = [f"the verdict is signed ({state})"]
+    facts = (_predicate(status) or {}).get("isolation")
+    if isinstance(facts, dict) and facts:
+        listed = ", ".join(f"{name} {json.dumps(facts[name])}" for name in sorted(facts))
+        lines.append(f"isolation as observed before the release: {listed}")
+    return lines
+
+
+def _predicate(status: GradingJobStatus) -> dict[str, Any] | None:
+    """What the attestation states, signed by whomever; None if there is none, or it is none."""
     from gradekeeper.verdicts.signing import SignatureInvalid, read_unverified
 
     with contextlib.suppress(SignatureInvalid, KeyError, TypeError):
-        facts = read_unverified(status.attestation)["predicate"]["isolation"]
-        if isinstance(facts, dict):
-            listed = ", ".join(f"{name} {json.dumps(facts[name])}" for name in sorted(facts))
-            lines.append(f"isolation as observed before the release: {listed}")
-    return lines
+        predicate = read_unverified(status.attestation or "")["predicate"]
+        if isinstance(predicate, dict):
+            return predicate
+    return None
 
 
 def _time(moment: datetime | str | None) -> str:

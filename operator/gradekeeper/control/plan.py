@@ -10,8 +10,8 @@ How a job goes:
        ▲                     │ the platform's fault
        └──── backoff ◀───────┘ (attempt recorded before its Pod is deleted or another is made)
 
-Messages of conditions, attempts and verdicts are the fixed sentences of the reasons, so nothing
-that submitted code says can reach them.
+Messages of conditions, attempts and verdicts are fixed sentences, of the reasons and of how a build
+ends, so nothing that submitted code says can reach them.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from gradekeeper.pods.classify import (
     expected_attempt,
     started_at,
 )
+from gradekeeper.referee.build_ends import BUILD_ENDS
 from gradekeeper.referee.result import RefereeResult
 from gradekeeper.verdicts.model import (
     Graded,
@@ -491,7 +492,9 @@ class _Planner:
     ) -> Plan:
         verdict = verdict_from_result(result)
         # Fixed sentences only, whoever wrote the result.
-        verdict = verdict.model_copy(update={"message": verdict.reason.sentence})
+        named = verdict.reason is Reason.DOES_NOT_COMPILE and result.message in BUILD_ENDS
+        sentence = result.message if named else verdict.reason.sentence
+        verdict = verdict.model_copy(update={"message": sentence})
         if isinstance(verdict, Unjudged):
             return self._fail(number, verdict.reason, pod, suite, log=result.log or None)
         # Where no isolation was observed nothing passed, and there is nothing to vouch for.

@@ -89,7 +89,8 @@ def test_table_has_a_row_for_each_reason() -> None:
     assert lines[0] == "| reason | decision | meaning |"
     assert len(lines) == 2 + len(Reason)
     assert "| `Suspended` | none yet | " in reasons_table()
-    assert "| `PodEvicted` | Unjudged | The cluster evicted the Pod. |" in lines
+    row = f"| `PodEvicted` | Unjudged | {Reason.POD_EVICTED.sentence} |"
+    assert row in lines
 
 
 def test_condition_types() -> None:

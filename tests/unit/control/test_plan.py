@@ -22,6 +22,7 @@ from gradekeeper.control.plan import (
     Serving,
     Slot,
 )
+from gradekeeper.referee import build_ends
 from gradekeeper.verdicts.model import Graded, Rejected, Unjudged
 from unit.control.scenes import (
     NAME,
@@ -171,6 +172,18 @@ def test_no_text_of_a_result_reaches_the_status() -> None:
     )
     unjudged.write(unjudged.plan())
     assert "forged" not in str(unjudged.status)
+
+
+@pytest.mark.parametrize("message", sorted(build_ends.BUILD_ENDS))
+def test_how_a_build_ended_is_told_to_the_author(message: str) -> None:
+    result = a_result(reason="DoesNotCompile", outcomes="NNN", message=message)
+    scene = with_pod(finished(result))
+    scene.write(scene.plan())
+    assert scene.status["verdict"]["message"] == message
+    for other in (a_result(message=message), a_result(reason="LaneLost", message=message)):
+        scene = with_pod(finished(other))
+        scene.write(scene.plan())
+        assert message not in str(scene.status)
 
 
 def test_a_failed_attempt_is_recorded_before_its_pod_goes_and_before_another_comes() -> None:
