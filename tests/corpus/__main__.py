@@ -1,6 +1,6 @@
 """Grade the corpus of the billing suite: `make corpus`.
 
-    python -m corpus [NAME …] [--times 3] [--at-once 2] [--whole] [--page docs/billing/corpus.md]
+    python -m corpus [WORD …] [--times 3] [--at-once 2] [--whole] [--page docs/billing/corpus.md]
 
 Goes on where it was interrupted: a grading counts as long as entry, suite, referee and lane are
 the same; `make clean` forgets all. Ends with a table, build/corpus/corpus.json and the page, and
@@ -185,7 +185,7 @@ def table_of(rows: Sequence[Row]) -> Table:
 def main(arguments: Sequence[str]) -> int:
     """Grade what is still to be graded; print and write what came of all."""
     parser = argparse.ArgumentParser(prog="make corpus", description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", help="entries, or words in their names; default: all")
+    parser.add_argument("words", nargs="*", help="words in side/name; default: all")
     parser.add_argument("--times", type=int, default=3, help="gradings of each entry")
     parser.add_argument("--at-once", type=int, default=2, help="gradings at a time")
     parser.add_argument("--whole", action="store_true", help="all tests for every entry")
@@ -208,8 +208,12 @@ def main(arguments: Sequence[str]) -> int:
             kept = {mark: some for mark, some in store.items() if mark in known}
             write_store(STORE, kept, report_of(rows(), stamp()))
 
-        names = chosen.names
-        wanted = [one for one in pieces if not names or any(n in one.entry.name for n in names)]
+        wanted = [
+            one
+            for one in pieces
+            if not chosen.words
+            or any(word in f"{one.entry.side}/{one.entry.name}" for word in chosen.words)
+        ]
         todo = [
             piece
             for turn in range(chosen.times)
@@ -247,7 +251,8 @@ def main(arguments: Sequence[str]) -> int:
         found = rows()
         save()
     console.print(table_of(found))
-    wrongs = problems([row for row in found if row.entry in [one.entry for one in wanted]])
+    chosen_ones = [one.entry for one in wanted]
+    wrongs = problems([row for row in found if row.entry in chosen_ones])
     for sentence in (*wrongs, *unjudged, *headline(found)):
         console.print(sentence, soft_wrap=True)
     if chosen.page is not None:
