@@ -30,7 +30,7 @@ from rich.table import Table
 from corpus.entries import SIDES, Entry, entry_tree, gold_tree, groups_of, load_corpus, touched
 from corpus.tally import Graded, Row, by_kind, headline, page, problems, rates
 from gradekeeper.referee.local import LocalError, LocalLane, grade_local
-from gradekeeper.referee.result import UNJUDGED
+from gradekeeper.referee.result import PASSED, UNJUDGED
 from gradekeeper.suites.bundle import Bundle, build_bundle
 from gradekeeper.suites.definition import load_suite
 from gradekeeper.suites.trees import archive_tree
@@ -104,12 +104,15 @@ def grade(bundle: Bundle, lane: LocalLane, piece: Piece) -> Graded | str:
     """Grade one entry once; a text if it was not judged."""
     started = time.monotonic()
     try:
-        result = grade_local(bundle.path, piece.archive, lane=lane, task=piece.task).result
+        graded = grade_local(bundle.path, piece.archive, lane=lane, task=piece.task)
     except LocalError as error:
         return str(error)
+    result = graded.result
     if result.decision == UNJUDGED:
         return result.message
-    return Graded(result.reason, result.outcomes or "", round(time.monotonic() - started, 1))
+    seconds = round(time.monotonic() - started, 1)
+    causes = tuple(f"{test.id}: {test.cause}" for test in graded.tests if test.outcome != PASSED)
+    return Graded(result.reason, result.outcomes or "", seconds, causes)
 
 
 def read_store(path: Path) -> dict[str, list[Graded]]:
@@ -117,7 +120,7 @@ def read_store(path: Path) -> dict[str, list[Graded]]:
     try:
         document: Any = json.loads(path.read_bytes())
         return {
-            mark: [Graded(**one) for one in gradings]
+            mark: [Graded(**{**one, "causes": tuple(one["causes"])}) for one in gradings]
             for mark, gradings in document["gradings"].items()
         }
     except (OSError, ValueError, KeyError, TypeError):

@@ -28,11 +28,13 @@ class Graded:
         reason: Of the result.
         outcomes: One character a test; "" if it was rejected.
         seconds: How long it took.
+        causes: Test and cause of each that failed, for who mends the tests; never on the page.
     """
 
     reason: str
     outcomes: str
     seconds: float
+    causes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> int:
