@@ -49,6 +49,12 @@ static void print_call(const char *name, long result)
     print_answer(name, result < 0 ? strerrorname_np(errno) : "ALLOWED");
 }
 
+/* A call with wrong arguments: 0 means that nothing was done, not even a look at them. */
+static void print_idle_call(const char *name, long result)
+{
+    print_answer(name, result ? strerrorname_np(errno) : "NOTHING");
+}
+
 /* clone() with a namespace flag: should it work, the child ends at once. */
 static long clone_with(unsigned long flags)
 {
@@ -131,6 +137,8 @@ static void print_commands(void)
     print_call("fcntl_notify", fcntl(folder, F_NOTIFY, 0));
     print_call("fcntl_signal", fcntl(ends[0], F_SETSIG, 0));
     print_call("fcntl_owner", fcntl(ends[0], F_SETOWN, 0));
+    print_idle_call("fcntl_lock", fcntl(-1, F_SETLK, &(struct flock){0}));
+    print_idle_call("fcntl_lock_wait", fcntl(-1, F_OFD_SETLKW, &(struct flock){0}));
     print_call("fcntl_pipe_size", fcntl(ends[0], F_SETPIPE_SZ, 1));
     print_call("ioctl_async", ioctl(ends[0], FIOASYNC, &(int){0}));
     print_call("madvise_mergeable", madvise(memory, page, MADV_MERGEABLE));
@@ -149,6 +157,7 @@ static void print_commands(void)
     print_call("prctl_subreaper", prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0));
     print_call("prctl_core_scheduling", prctl(62, -1, 0, 0, 0));
     print_call("prctl_merge", prctl(67, 0, 0, 0, 0));
+    print_call("prctl_name_mapping", prctl(0x53564d41, 0, memory, page, NULL));
     print_call("prctl_speculation", prctl(PR_SET_SPECULATION_CTRL, -1, 0, 0, 0));
     print_call("futex_lend",
                syscall(SYS_futex, &word, FUTEX_TRYLOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0));
@@ -271,10 +280,8 @@ static void print_idle(void)
         {CALL(fdatasync), NONE}, {CALL(fsync), NONE}, {CALL(msync), {BAD, 0, -1}},
         {CALL(sync_file_range), NONE}, {CALL(syncfs), NONE},
     };
-    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
-        long result = make_call(idle[i].number, idle[i].arguments);
-        print_answer(idle[i].name, result ? strerrorname_np(errno) : "NOTHING");
-    }
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        print_idle_call(idle[i].name, make_call(idle[i].number, idle[i].arguments));
 }
 
 /* Every number above those that are decided one by one: one answer for all, or the first other. */

@@ -188,8 +188,7 @@ struct condition {
 
 /* Names that older headers lack. */
 enum {
-    NAME_A_MAPPING = 0x53564d41, /* PR_SET_VMA */
-    POPULATE_READ = 22,          /* MADV_POPULATE_READ */
+    POPULATE_READ = 22, /* MADV_POPULATE_READ */
     POPULATE_WRITE = 23,
 };
 
@@ -215,14 +214,13 @@ static const struct condition conditions[] = {
      ANY_OF(TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX)},
     /* Not leases, notifications, signals of others' input and output, or larger pipes. */
     {CALL(fcntl), 1, ~0U, EINVAL,
-     ANY_OF(F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_GETOWN,
-            F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_DUPFD_CLOEXEC, F_GETPIPE_SZ,
-            F_GET_SEALS)},
+     ANY_OF(F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_GETOWN, F_OFD_GETLK,
+            F_DUPFD_CLOEXEC, F_GETPIPE_SZ, F_GET_SEALS)},
     {CALL(prctl), 0, ~0U, EINVAL,
      ANY_OF(PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME,
             PR_GET_SECCOMP, PR_CAPBSET_READ, PR_SET_TIMERSLACK, PR_GET_TIMERSLACK,
-            PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_THP_DISABLE, PR_GET_THP_DISABLE,
-            NAME_A_MAPPING)},
+            PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_THP_DISABLE,
+            PR_GET_THP_DISABLE)},
     /* Not those that lend a priority. */
     {CALL(futex), 1, (uint32_t)FUTEX_CMD_MASK, ENOSYS,
      ANY_OF(FUTEX_WAIT, FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP,
@@ -237,6 +235,12 @@ static const struct condition conditions[] = {
 };
 
 static const struct condition new_limit = {CALL(prlimit64), 1, ~0U, EPERM, LIMITS_TO_SET};
+
+/* Answered 0, and nothing is done: a process may lock any number of ranges of a file, each of them
+ * kernel memory that is charged to nobody. What locks files to keep other processes out runs
+ * alone in its lane's folder. flock() counts by open files and stays. */
+static const struct condition record_locks = {
+    CALL(fcntl), 1, ~0U, 0, ANY_OF(F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW)};
 
 /* ------------------------------------------------------------------ the program */
 
@@ -303,6 +307,17 @@ static void emit_condition(const struct condition *condition)
     emit_return(ERROR(condition->error));
 }
 
+/* Goes on behind itself unless the condition holds; then nothing is done, and 0 is answered. */
+static void emit_idle(const struct condition *condition)
+{
+    emit_load(condition->argument, 0);
+    for (unsigned i = 0; i < condition->count; i++)
+        emit(BPF_JMP | BPF_JEQ | BPF_K, condition->values[i],
+             (uint8_t)(condition->count - i), 0);
+    emit(BPF_JMP | BPF_JA, 1, 0, 0);
+    emit_return(ERROR(0));
+}
+
 static void emit_action(uint32_t action)
 {
     if (action >= CONDITIONAL + LENGTH(conditions)) {
@@ -310,6 +325,8 @@ static void emit_action(uint32_t action)
         return;
     }
     const struct condition *condition = &conditions[action - CONDITIONAL];
+    if (condition->call == record_locks.call)
+        emit_idle(&record_locks);
     emit_condition(condition);
     if (condition->call == new_limit.call) {
         /* Without a new value (a null pointer, 64 bits) any limit may be read. */

@@ -188,6 +188,20 @@ static int try_once(const char *kind)
     if (!strcmp(kind, "pressure"))
         return press("/proc/pressure/cpu") & press("/proc/pressure/io")
                & press("/proc/pressure/memory");
+    if (!strcmp(kind, "ranges")) { /* worked: somebody else would have to wait */
+        static off_t at;
+        struct flock range = {.l_type = F_WRLCK, .l_start = at += 2, .l_len = 1};
+        static int file, other;
+        if (!file) {
+            file = open("ranges", O_RDWR | O_CREAT, 0600);
+            other = open("ranges", O_RDWR);
+        }
+        if (fcntl(file, F_SETLK, &range))
+            return -3; /* refused, which no program of ours expects */
+        return fcntl(other, F_OFD_GETLK, &range) || range.l_type == F_UNLCK ? -1 : 0;
+    }
+    if (!strcmp(kind, "names"))
+        return prctl(0x53564d41, 0, memory, 4096, "name");
     if (!strcmp(kind, "autogroup"))
         return open("/proc/self/autogroup", O_WRONLY);
     return -2;
@@ -208,7 +222,7 @@ int main(int argc, char **argv)
         int worked = 0;
         for (int i = 0; i < TIMES; i++) {
             const int answer = try_once(argv[2]);
-            if (answer == -2)
+            if (answer <= -2)
                 return 98;
             worked += answer >= 0;
         }

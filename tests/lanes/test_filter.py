@@ -68,7 +68,8 @@ def test_every_call_of_this_machine_is_decided() -> None:
     known = decisions()
     forgotten = {name for name, number in numbers().items() if number <= LAST_NAMED} - set(known)
     assert not forgotten
-    assert not {name for name in known if name not in numbers()} - {"memfd_secret"}
+    if os.uname().machine == "x86_64":  # others lack the oldest calls
+        assert not set(known) - set(numbers()) - {"memfd_secret"}
 
 
 def test_every_number_is_answered_as_it_is_decided(lane: Lane) -> None:
@@ -113,6 +114,7 @@ CONDITIONS = {"fadvise64": "fadvise_dontneed"}
     """
     terminals inotify fanotify dnotify aio timers signals queue flying pipes leases filters
     processors classes barriers lending huge merging locked caches owners keys pressure autogroup
+    ranges names
     """.split(),
 )
 def test_none_of_a_kind_is_had(lane: Lane, kind: str) -> None:
@@ -120,10 +122,12 @@ def test_none_of_a_kind_is_had(lane: Lane, kind: str) -> None:
     assert (run.status, run.stdout) == (0, b"0\n"), run
 
 
-@pytest.mark.parametrize("kind", ["inotify", "aio", "timers", "flying", "filters", "barriers"])
+@pytest.mark.parametrize(
+    "kind", ["inotify", "aio", "timers", "flying", "filters", "barriers", "ranges"]
+)
 def test_without_the_filter_there_are_many(lane_folder: Path, kind: str) -> None:
     """Else the tests above would say nothing."""
-    command = [*bubblewrap(lane=lane_folder), KERNEL, "flood", kind]
+    command = [*bubblewrap(lane=lane_folder), "--chdir", SCRATCH, KERNEL, "flood", kind]
     done = subprocess.run(command, capture_output=True, timeout=60)
     assert int(done.stdout) > 50, done
 
@@ -155,6 +159,7 @@ assert asyncio.run(main()) == b"x\\n"
 os.chdir(os.environ["HERE"])
 with open("a", "w+b") as file:
     file.write(b"text"); file.flush(); os.fsync(file.fileno()); fcntl.flock(file, fcntl.LOCK_EX)
+    fcntl.lockf(file, fcntl.LOCK_EX)
     mmap.mmap(file.fileno(), 4).flush()
 os.mkdir("folder"); os.rename("a", "folder/b"); shutil.copy2("folder/b", "c"); os.sync()
 subprocess.run("sort c > d; cp -a d e; ls -l e > /dev/null", shell=True, check=True)

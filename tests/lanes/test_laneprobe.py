@@ -19,7 +19,8 @@ REFUSED_ANYWAY = {
     "socket_packet", "bpf", "clone_newns", "clone_newuts", "clone_newipc", "clone_newpid",
     "clone_newnet", "clone_newcgroup", "perf_event_open", "userfaultfd", "pivot_root", "mount",
     "umount2", "move_mount", "mount_setattr", "fsopen", "fsmount", "fspick", "open_tree",
-    "chroot", "setns", "prlimit64_other", "keyctl", "prctl_core_scheduling", "fanotify_init",
+    "chroot", "setns", "prlimit64_other", "keyctl", "prctl_core_scheduling", "prctl_name_mapping",
+    "fanotify_init",
     "setgroups", "acct", "reboot", "setdomainname", "sethostname", "swapoff", "swapon", "syslog",
     "vhangup",
 }  # fmt: skip

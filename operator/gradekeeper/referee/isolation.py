@@ -55,7 +55,8 @@ _DENIED_CALLS: Final[Mapping[str, str]] = {
     "EINVAL": """
         fcntl_lease fcntl_notify fcntl_signal fcntl_owner fcntl_pipe_size madvise_mergeable
         madvise_hugepage madvise_collapse madvise_remove fadvise_dontneed prctl_seccomp
-        prctl_dumpable prctl_subreaper prctl_core_scheduling prctl_merge prctl_speculation
+        prctl_dumpable prctl_subreaper prctl_core_scheduling prctl_merge prctl_name_mapping
+        prctl_speculation
         membarrier_global membarrier_expedited
     """,
     "ENOTTY": "ioctl_interfaces ioctl_async",
@@ -63,7 +64,7 @@ _DENIED_CALLS: Final[Mapping[str, str]] = {
         futex_lend futex_lend_shared clone3 futex_waitv openat2 set_mempolicy_home_node newer
     """,
     "EOPNOTSUPP": "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr",
-    "NOTHING": "fdatasync fsync msync sync_file_range syncfs",
+    "NOTHING": "fcntl_lock fcntl_lock_wait fdatasync fsync msync sync_file_range syncfs",
 }
 DENIED: Final[Mapping[str, str]] = {
     call: code for code, calls in _DENIED_CALLS.items() for call in calls.split()
