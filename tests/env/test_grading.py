@@ -213,6 +213,12 @@ async def test_without_keys_nothing_is_sent(world: World) -> None:
         pytest.param({"jobUid": "another"}, id="job"),
         pytest.param({"envelope": "{}"}, id="envelope"),
         pytest.param({"envelope": None}, id="no envelope"),
+        pytest.param({"envelope": "[" * 150_000}, id="deep envelope"),
+        pytest.param({"envelope": "\ud800"}, id="half a pair"),
+        pytest.param({"digest": None}, id="no submission"),
+        pytest.param({"nonce": None}, id="no nonce"),
+        pytest.param({"jobUid": None}, id="no job"),
+        pytest.param({"nonce": ["n"]}, id="a list of nonces"),
     ],
 )
 async def test_a_verdict_about_something_else_is_no_verdict(

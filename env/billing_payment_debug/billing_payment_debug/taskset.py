@@ -268,7 +268,10 @@ class BillingTask(GradedTask, vf.Task[BillingData, vf.State, BillingTaskConfig])
         verdict, tests = self._judgement(trace)
         try:
             report = trace.info[REPORT_KEY]
-            found = Inspection(report["public_tests_intact"], tuple(report["main_files_changed"]))
+            found = Inspection(
+                bool(report["public_tests_intact"]),
+                tuple(str(path) for path in report["main_files_changed"]),
+            )
         except (KeyError, TypeError) as error:
             raise TaskError("the rollout has no report of what was changed") from error
         catalog = defects.catalog()

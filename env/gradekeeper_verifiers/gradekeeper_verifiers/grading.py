@@ -55,6 +55,8 @@ INFO_KEY: Final = "gradekeeper"
 # What the platform failed at; the rollout may be tried again. All else wants a human.
 _PLATFORMS: Final = (UnjudgedError, JobLostError, PatienceOverError, UnavailableError)
 _MAX_GROUP: Final = 128
+# Of what a trace keeps, what its verdict is held against.
+_COMPARED: Final = ("envelope", "digest", "nonce", "jobUid")
 _secret = secrets.token_bytes(32)
 
 
@@ -201,10 +203,13 @@ class GradedTask:
         if not isinstance(kept, dict):
             raise TaskError("the rollout has no verdict, and without one no reward")
         try:
+            # What is no text would be left out of the comparison, or end it.
+            if not all(isinstance(kept[name], str) for name in _COMPARED):
+                raise TaskError("the verdict cannot be believed: the trace was changed")
             if grading.run_secret_file is not None and kept["nonce"] != _nonce(grading, trace.id):
                 raise TaskError("the verdict is another rollout's: its nonce is not this one's")
             verification = verify_verdict(
-                str(kept["envelope"]).encode(),
+                kept["envelope"].encode(),
                 _read_keys(grading),
                 digest=kept["digest"],
                 nonce=kept["nonce"],

@@ -5,6 +5,7 @@ two machines that build the same folder must write the same bytes.
 """
 
 import hashlib
+import itertools
 import json
 import shutil
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ MANIFEST: Final = "manifest.json"
 INDEX: Final = "index.json"
 _MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 _MAX_PINS_BYTES = 64 * 1024 * 1024
+_MAX_FILE_BYTES = 256 * 1024 * 1024
+_MAX_FILES = 10_000
 
 Pins = dict[str, list[dict[str, Any]]]
 """Full test id -> one element a draw: {"inputs": {name: text}, "transcripts": [[entry, …], …]}."""
@@ -188,21 +191,23 @@ def load_bundle(path: Path | str) -> Bundle:
     """
     root = Path(path)
     try:
-        manifest = (root / MANIFEST).read_bytes()
+        manifest = _read(root / MANIFEST, _MAX_MANIFEST_BYTES)
         document = parse_strict(manifest, max_bytes=_MAX_MANIFEST_BYTES)
         listed = document["files"]
         present = {
             file.relative_to(root).as_posix()
-            for file in root.rglob("*")
+            for file in itertools.islice(root.rglob("*"), _MAX_FILES)
             if file.is_file() and file != root / MANIFEST
         }
         if document["schema"] != BUNDLE_SCHEMA or present != set(listed):
             raise DefinitionError(f"{root} has other files than its manifest lists; build it anew")
         for name, digest in listed.items():
-            if digest_of((root / name).read_bytes()) != digest:
+            if digest_of(_read(root / name, _MAX_FILE_BYTES)) != digest:
                 raise DefinitionError(f"{root}/{name} was changed after the bundle was built")
-        index = (root / INDEX).read_bytes()
-        definition = parse_strict((root / "suite.json").read_bytes(), max_bytes=_MAX_PINS_BYTES)
+        index = _read(root / INDEX, _MAX_FILE_BYTES)
+        definition = parse_strict(
+            _read(root / "suite.json", _MAX_PINS_BYTES), max_bytes=_MAX_PINS_BYTES
+        )
         return Bundle(
             root, digest_of(manifest), document["name"], document["version"], index, definition
         )
@@ -210,6 +215,20 @@ def load_bundle(path: Path | str) -> Bundle:
         raise DefinitionError(f"{root} is not a bundle: {error.strerror or error}") from None
     except (StrictJsonError, KeyError, TypeError, AttributeError):
         raise DefinitionError(f"{root} is not a bundle: its manifest cannot be read") from None
+
+
+def _read(path: Path, most: int) -> bytes:
+    """Read a file of a bundle that anybody may have made.
+
+    Raises:
+        DefinitionError: it is larger than `most` bytes.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise DefinitionError(f"{path} is larger than {most} bytes")
+    return data
 
 
 def _require_files(root: Path, definition: SuiteDefinition, trees: Mapping[str, Tree]) -> None:

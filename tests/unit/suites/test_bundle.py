@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradekeeper.referee.bundle import check_manifest, load_suite
+from gradekeeper.suites import bundle as bundle_module
 from gradekeeper.suites import java
 from gradekeeper.suites.bundle import Bundle, build_bundle, load_bundle, read_pins
 from gradekeeper.suites.check import find_leaks
@@ -101,6 +102,15 @@ def test_a_changed_added_or_missing_file_is_noticed(bundle: Bundle, tmp_path: Pa
         load_bundle(copy)
     with pytest.raises(DefinitionError, match="is not a bundle"):
         load_bundle(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["_MAX_MANIFEST_BYTES", "_MAX_FILE_BYTES", "_MAX_FILES"])
+def test_a_bundle_that_is_larger_than_any_is_not_read_to_its_end(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(bundle_module, name, 2)
+    with pytest.raises(DefinitionError, match=r"larger than 2 bytes|other files"):
+        load_bundle(bundle.path)
 
 
 def test_only_a_bundle_is_replaced(suite_folder: Path, tmp_path: Path, kit: Path) -> None:
