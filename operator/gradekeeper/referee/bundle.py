@@ -15,12 +15,26 @@ from typing import Any, Final
 from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.result import INVALID_JOB, REFEREE_FAILED
+from gradekeeper.referee.schedule import ARRIVE
 from gradekeeper.referee.strictjson import StrictJsonError, parse_strict
 
 MANIFEST: Final = "manifest.json"
 MANIFEST_SCHEMA: Final = "gradekeeper.bundle/v1"
 MAX_BUNDLE_JSON: Final = 32 * 1024 * 1024
 POLICIES: Final = ("ok", "refuse", "hold", "hold-refuse")
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A test's held calls are released in an order that was drawn.
+
+    Attributes:
+        input: the name of the input that says in which.
+        writes: the double's methods that are writes.
+    """
+
+    input: str
+    writes: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +46,14 @@ class Test:
         method: of the driver; neutral.
         policies: double's method -> one policy a call, of which the last repeats.
         rules: how its transcripts compare.
+        schedule: in which order held calls are released; None: in any.
     """
 
     id: str
     method: str
     policies: Mapping[str, Sequence[str]]
     rules: Rules
+    schedule: Scheduled | None = None
 
     @property
     def holds(self) -> bool:
@@ -92,10 +108,15 @@ class BuildRules:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Inputs that were drawn when pinning, and every transcript that is right for them."""
+    """Inputs that were drawn when pinning, and every transcript that is right for them.
+
+    Attributes:
+        repeat: the one that it is for; None: any.
+    """
 
     inputs: Mapping[str, str]
     transcripts: Sequence[list[Any]]
+    repeat: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +227,8 @@ def load_suite(
             order = tasks[task]
             if not order or len(set(order)) != len(order) or not known.keys() >= set(order):
                 raise _broken("its index names tests that it does not have")
-            pins = _pins(_read(root / "referee" / "pins.json"), order)
+            repeats = {test.id: group.repeats for group in groups for test in group.tests}
+            pins = _pins(_read(root / "referee" / "pins.json"), order, repeats)
         wanted = set(order)
         submission, build = document["submission"], document["build"]
         return Suite(
@@ -267,6 +289,12 @@ def _test(group: str, document: Mapping[str, Any]) -> Test:
     compare = document.get("compare") or ("multiset" if holds else "ordered")
     if compare not in ("multiset", "ordered"):
         raise _broken("a test compares in an unknown way")
+    schedule = None
+    if document.get("schedule") is not None:
+        schedule = Scheduled(
+            document["schedule"]["input"], frozenset(document["schedule"]["writes"])
+        )
+        policies[ARRIVE] = ("hold",)
     return Test(
         id=f"{group}/{document['id']}",
         method=document["method"],
@@ -276,20 +304,30 @@ def _test(group: str, document: Mapping[str, Any]) -> Test:
             ignore=frozenset(document.get("ignore", ())),
             tolerance=dict(document.get("tolerance", {})),
         ),
+        schedule=schedule,
     )
 
 
-def _pins(document: Mapping[str, Any], order: Sequence[str]) -> dict[str, Sequence[Draw]]:
+def _pins(
+    document: Mapping[str, Any], order: Sequence[str], repeats: Mapping[str, int]
+) -> dict[str, Sequence[Draw]]:
     pins: dict[str, Sequence[Draw]] = {}
     for test in order:
         draws = tuple(
-            Draw(inputs=draw["inputs"], transcripts=draw["transcripts"])
+            Draw(draw["inputs"], draw["transcripts"], draw.get("repeat"))
             for draw in document.get(test, ())
         )
         if not draws or not all(draw.transcripts for draw in draws):
             raise _broken("a test has no expectation")
+        if not all(draws_of(draws, repeat) for repeat in range(repeats[test])):
+            raise _broken("a test has no expectation for one of its repeats")
         pins[test] = draws
     return pins
+
+
+def draws_of(draws: Sequence[Draw], repeat: int) -> list[int]:
+    """Positions of the draws that one repeat of a test may have."""
+    return [place for place, draw in enumerate(draws) if draw.repeat in (None, repeat)]
 
 
 def _lane_per_referee(document: Mapping[str, Any]) -> float | None:

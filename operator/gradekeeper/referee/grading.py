@@ -23,6 +23,7 @@ from gradekeeper.referee.bundle import (
     Suite,
     Test,
     check_manifest,
+    draws_of,
     load_suite,
 )
 from gradekeeper.referee.clocks import Finding, Ticker, measure_sizes
@@ -562,7 +563,7 @@ class _Grading:
             log=self._log,
             ticker=self._ticker,
             make_order=make_order,
-            choose=lambda test, draw: self._choose(suite, recording, test, draw),
+            choose=lambda test, unit: self._choose(suite, recording, test, unit),
             next_order=self._orders,
             detail=self._detail,
             judging=recording is None,
@@ -571,14 +572,15 @@ class _Grading:
         runs.run(_units(suite, recording), deadline, latest)
 
     def _choose(
-        self, suite: Suite, recording: "_Recording | None", test: Test, draw: int | None
+        self, suite: Suite, recording: "_Recording | None", test: Test, unit: Unit
     ) -> Choice:
         if recording is not None:
-            assert draw is not None
-            return Choice(recording.inputs[test.id][draw], draw, None)
+            assert unit.draw is not None
+            return Choice(recording.inputs[test.id][unit.draw], unit.draw, None)
         draws = suite.pins[test.id]
+        places = draws_of(draws, unit.repeat)
         fixed = self._layout.draw
-        position = random_below(len(draws)) if fixed is None else fixed % len(draws)
+        position = places[random_below(len(places)) if fixed is None else fixed % len(places)]
         return Choice(draws[position].inputs, position, draws[position].transcripts)
 
     def _mark(self, phase: str) -> None:

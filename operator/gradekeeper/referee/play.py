@@ -25,6 +25,7 @@ from gradekeeper.referee.result import (
     TIMED_OUT,
     VIOLATED,
 )
+from gradekeeper.referee.schedule import Held, Schedule
 from gradekeeper.referee.strictjson import encode_canonical
 
 MAX_CALLS: Final = 128
@@ -172,7 +173,9 @@ class _CasePlay:
         self._counts: dict[str, int] = {}
         self._released = 0
         self._last_call = -1
-        self._held: list[tuple[int, str, str]] = []
+        self._held: list[Held] = []
+        self._schedule: Schedule | None = None
+        self._expects = False
         self._query: int | None = None
         self._asked: set[int] = set()
         self._hold_until = 0.0
@@ -193,6 +196,10 @@ class _CasePlay:
             _Late: the time was used up.
         """
         self._deadline = time.monotonic() + self._player.plan.test_seconds
+        test = self._case.test
+        if test.schedule is not None:
+            rounds = self._case.inputs.get(test.schedule.input, "")
+            self._schedule = Schedule(rounds, test.schedule.writes)
         self._player.stream.nonce = self._nonce
         self._player.send(
             observations.case_line(self._nonce, self._case.test.method, self._case.inputs)
@@ -215,6 +222,8 @@ class _CasePlay:
                 self._fall_back()
 
     def _hear(self, event: Event) -> None:
+        if event.kind != observations.SETTLED:
+            self._expects = False
         if event.kind == observations.CALL:
             self._note(["call", event.name, event.value], event.elements)
             self._call(event)
@@ -248,8 +257,11 @@ class _CasePlay:
             raise Violation("too many calls")
         policy = policy_of(self._case.test, event.name, nth)
         if policy.startswith("hold"):
-            self._held.append((event.number, event.name, policy))
-            if self._query is None:
+            self._held.append(Held(event.number, event.name, policy, event.value))
+            clear = self._schedule is not None and self._schedule.is_clear(self._held)
+            if clear and not self._case.keep:
+                self._release()
+            elif self._query is None:
                 self._ask()
         else:
             self._answer(event.number, event.name, policy)
@@ -284,6 +296,10 @@ class _CasePlay:
             raise Lied("something moved after it was settled")
 
     def _fall_back(self) -> None:
+        latest = (self._asked_at or 0.0) + HOLD_FIRST
+        if self._expects and time.monotonic() < latest:
+            self._hold_until = latest
+            return
         self._fell_back = self._player.fell_back = True
         self._player.send(observations.unsettle_line())
         self._release()
@@ -296,8 +312,15 @@ class _CasePlay:
             if self._kept > KEPT_SHARE * self._player.plan.test_seconds:
                 raise _Late
         self._query = None
-        call, method, policy = self._held.pop(self._draw_lot(len(self._held)))
-        self._answer(call, method, policy)
+        release = self._schedule.next(self._held) if self._schedule is not None else None
+        if release is None:
+            call = self._held.pop(self._draw_lot(len(self._held)))
+            policy = call.policy
+        else:
+            call = self._held.pop(release.place)
+            policy = call.policy if release.refuse is None else "refuse" if release.refuse else "ok"
+            self._expects = release.expects
+        self._answer(call.number, call.method, policy)
         if self._held:
             self._ask()
 

@@ -211,7 +211,7 @@ class _Run:
 
 
 OrderMaker = Callable[[int, Group], Order]
-Chooser = Callable[[Test, int | None], Choice]
+Chooser = Callable[[Test, "Unit"], Choice]
 
 
 class Runs:
@@ -370,7 +370,7 @@ class Runs:
         """Start a unit's next process; `alone`: after a sweep, with nothing beside it."""
         number = next(self._next_order)
         choices = [
-            (test, unit.drawn.get(test.id) or self._choose(test, unit.draw)) for test in unit.left
+            (test, unit.drawn.get(test.id) or self._choose(test, unit)) for test in unit.left
         ]
         cases = [
             Case(

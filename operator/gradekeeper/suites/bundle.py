@@ -103,13 +103,16 @@ def read_pins(folder: Path, definition: SuiteDefinition) -> Pins:
         for test in group.tests:
             test_id = f"{group.name}/{test.id}"
             names = set(group.inputs_of(test))
+            keys = {"inputs", "transcripts"}
+            if group.rounds_of(test) is not None:
+                keys.add("repeat")
             draws = document[test_id]
             if not isinstance(draws, list) or not draws:
                 raise DefinitionError(f"{path}: {test_id} has no draw: {hint}")
             for draw in draws:
                 if (
                     not isinstance(draw, dict)
-                    or draw.keys() != {"inputs", "transcripts"}
+                    or draw.keys() != keys
                     or set(draw["inputs"]) != names
                     or not draw["transcripts"]
                 ):

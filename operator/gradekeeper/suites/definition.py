@@ -32,6 +32,7 @@ from gradekeeper.api.schema import (
 from gradekeeper.api.spec import SuiteLimits, SuiteResources
 from gradekeeper.pods.build import resource_problems
 from gradekeeper.suites.errors import DefinitionError
+from gradekeeper.suites.schedules import MAX_CALLERS, Family, Share
 
 SCHEMA: Final = "gradekeeper.suite/v1"
 
@@ -84,6 +85,55 @@ class Generated(SpecModel):
     generator: Name
 
 
+class Kind(SpecModel):
+    """One kind of scheduled round; docs/protocols.md tells what a schedule is."""
+
+    callers: int = Field(default=3, ge=1, le=MAX_CALLERS)
+    ends: tuple[Annotated[str, StringConstraints(pattern=r"^[rf]{1,4}$")], ...] = Field(
+        min_length=1
+    )
+    """In which orders callers may be answered (`r`) and refused (`f`)."""
+    writes: int | None = Field(default=None, ge=0, le=4)
+    """Writes that a caller does after its answer; default: as many as the rounds have methods."""
+    covers: bool = True
+    """Whether the test takes a share of the schedules that cover the kind, beside their core."""
+
+
+class Rounds(SpecModel):
+    """Kinds of rounds, and the double's methods that are writes."""
+
+    writes: tuple[Key, ...] = ()
+    kinds: Mapping[Annotated[str, StringConstraints(pattern=r"^[a-z]{1,8}$")], Kind] = Field(
+        min_length=1
+    )
+    more: int = Field(default=0, ge=0, le=16)
+    """Schedules a kind that a draw has by lot, beside those that every grading plays."""
+
+    def families(self) -> dict[str, Family]:
+        """The schedules that each kind may have."""
+        return {
+            name: Family(
+                kind.callers,
+                len(self.writes) if kind.writes is None else kind.writes,
+                kind.ends,
+            )
+            for name, kind in self.kinds.items()
+        }
+
+    @model_validator(mode="after")
+    def _playable(self) -> Self:
+        for name, kind in self.kinds.items():
+            if any(len(ends) > kind.callers for ends in kind.ends):
+                raise ValueError(f"kind {name!r} has more ends than callers")
+        return self
+
+
+class Scheduled(SpecModel):
+    """Rounds of schedules: in which order callers arrive, are answered, refused and write."""
+
+    schedules: Rounds
+
+
 def _kind_of_input(value: object) -> str | None:
     if isinstance(value, SpecModel):
         value = dump(value)
@@ -98,12 +148,14 @@ InputSpec = Annotated[
     | Annotated[Integer, Tag("integer")]
     | Annotated[Choice, Tag("choice")]
     | Annotated[Literally, Tag("literal")]
-    | Annotated[Generated, Tag("generator")],
+    | Annotated[Generated, Tag("generator")]
+    | Annotated[Scheduled, Tag("schedules")],
     Discriminator(
         _kind_of_input,
         custom_error_type="input",
         custom_error_message="is not an input; write word, or one of cents: [low, high],"
-        " integer: [low, high], choice: [texts], literal: text, generator: name",
+        " integer: [low, high], choice: [texts], literal: text, generator: name,"
+        " schedules: {writes, kinds}",
     ),
 ]
 
@@ -231,6 +283,45 @@ class Group(SpecModel):
         """The group's inputs and the test's, which win."""
         return {**self.inputs, **test.inputs}
 
+    def rounds_of(self, test: TestDefinition) -> tuple[str, Rounds] | None:
+        """The input of a test that has schedules, if there is one, and which they are."""
+        for name, spec in self.inputs_of(test).items():
+            if isinstance(spec, Scheduled):
+                return name, spec.schedules
+        return None
+
+    def share_of(self, test: TestDefinition, kind: str, repeat: int) -> Share | None:
+        """What a repeat of a test has of a kind's schedules; None: none, as it is strict."""
+        parts = max(1, self.repeats - 1)
+        if repeat >= parts:
+            return None
+        family = next(one for where, one in self._kinds(covers=None) if where == (test.id, kind))
+        peers = [
+            where for where, one in self._kinds(covers=True) if one == family and where[1] == kind
+        ]
+        if (test.id, kind) not in peers:
+            return Share(repeat, parts)
+        slot = peers.index((test.id, kind)) * parts + repeat
+        return Share(repeat, parts, slot, len(peers) * parts)
+
+    def _kinds(self, *, covers: bool | None) -> Iterator[tuple[tuple[str, str], Family]]:
+        """((test's id, name of the kind), its schedules) of those that cover them, or of all."""
+        for test in self.tests:
+            found = self.rounds_of(test)
+            if found is not None:
+                _, rounds = found
+                for name, family in rounds.families().items():
+                    if covers is None or rounds.kinds[name].covers == covers:
+                        yield (test.id, name), family
+
+    @model_validator(mode="after")
+    def _one_schedule(self) -> Self:
+        for test in self.tests:
+            inputs = self.inputs_of(test).values()
+            if sum(isinstance(spec, Scheduled) for spec in inputs) > 1:
+                raise ValueError(f"{test.id!r} has two inputs of schedules; one is what fits")
+        return self
+
 
 class Task(SpecModel):
     """A selection of groups under a name."""
@@ -321,9 +412,13 @@ class SuiteDefinition(SpecModel):
         document = dump(self)
         document["schema"] = document.pop("schema_", SCHEMA)
         del document["base"]
-        for group in document["groups"]:
+        for group, defined in zip(document["groups"], self.groups, strict=True):
             group.pop("inputs", None)
-            for test in group["tests"]:
+            for test, one in zip(group["tests"], defined.tests, strict=True):
+                rounds = defined.rounds_of(one)
+                if rounds is not None:
+                    name, spec = rounds
+                    test["schedule"] = {"input": name, "writes": sorted(spec.writes)}
                 test.pop("inputs", None)
                 test.pop("alternatives", None)
         return document

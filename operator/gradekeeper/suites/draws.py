@@ -17,10 +17,13 @@ from gradekeeper.suites.definition import (
     InputSpec,
     Integer,
     Literally,
+    Rounds,
+    Scheduled,
     SuiteDefinition,
     TestDefinition,
 )
 from gradekeeper.suites.errors import DefinitionError
+from gradekeeper.suites.schedules import draw_words
 
 Generator = Callable[[random.Random], str]
 Generators = Mapping[str, Generator]
@@ -108,8 +111,30 @@ def draw_inputs(
     drawn = {}
     for name, spec in sorted(group.inputs_of(test).items()):
         seed = f"{suite}/{group.name}/{test.id}/{draw}/{attempt}/{name}"
-        drawn[name] = _draw(spec, random.Random(seed), generators)  # noqa: S311 - reproducible
+        rng = random.Random(seed)  # noqa: S311 - reproducible
+        if isinstance(spec, Scheduled):
+            drawn[name] = _draw_rounds(spec.schedules, group, test, repeat_of(group, draw), rng)
+        else:
+            drawn[name] = _draw(spec, rng, generators)
     return drawn
+
+
+def repeat_of(group: Group, draw: int) -> int:
+    """The repeat of a group that a draw is for, in tests that have schedules."""
+    return draw % group.repeats
+
+
+def _draw_rounds(
+    rounds: Rounds, group: Group, test: TestDefinition, repeat: int, rng: random.Random
+) -> str:
+    """The rounds of one repeat, a blank between two; none in the strict repeat, if there is one."""
+    drawn = []
+    for kind, family in sorted(rounds.families().items()):
+        share = group.share_of(test, kind, repeat)
+        if share is not None:
+            words = draw_words(family, share, more=rounds.more, rng=rng)
+            drawn += [f"{kind}:{word}" for word in words]
+    return " ".join(drawn)
 
 
 def _draw(spec: InputSpec, rng: random.Random, generators: Generators) -> str:

@@ -16,7 +16,7 @@ from gradekeeper.referee.local import LocalLane, Recording, record
 from gradekeeper.referee.result import PASSED
 from gradekeeper.suites.bundle import Pins, build_bundle
 from gradekeeper.suites.definition import SuiteDefinition, TestDefinition, load_suite
-from gradekeeper.suites.draws import Generators, draw_inputs, load_generators
+from gradekeeper.suites.draws import Generators, draw_inputs, load_generators, repeat_of
 from gradekeeper.suites.errors import PinError
 from gradekeeper.suites.trees import GOLD, NULL
 
@@ -113,6 +113,9 @@ def pin(
                         "inputs": dict(inputs[test_id][place]),
                         "transcripts": right,
                     }
+                    group, test = tests[test_id]
+                    if group.rounds_of(test) is not None:
+                        found[test_id, number]["repeat"] = repeat_of(group, number)
             wanted = again
             if not wanted:
                 break
@@ -151,7 +154,10 @@ def format_pins(pins: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
                 "  [\n" + ",\n".join(f"   {text(entry)}" for entry in transcript) + "\n  ]"
                 for transcript in draw["transcripts"]
             )
-            blocks.append(f' {{"inputs": {{\n{inputs}\n  }}, "transcripts": [\n{transcripts}\n ]}}')
+            repeat = f', "repeat": {draw["repeat"]}' if "repeat" in draw else ""
+            blocks.append(
+                f' {{"inputs": {{\n{inputs}\n  }}{repeat}, "transcripts": [\n{transcripts}\n ]}}'
+            )
         tests.append(f"{text(test_id)}: [\n" + ",\n".join(blocks) + "\n]")
     return "{\n" + ",\n".join(tests) + "\n}\n"
 

@@ -13,6 +13,7 @@ import gradekeeper.kit.Desk;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.List;
+import java.util.concurrent.Callable;
 
 /** Gives money back. Inputs: {@code total} of the invoice {@code inv}, paid by the payment {@code pay}. */
 public final class DeskC {
@@ -25,23 +26,37 @@ public final class DeskC {
         till.start("A2", desk.text("inv"), till.part("0.4"));
         till.together(till.part("0.6"), 2);
         till.close();
+        for (Rounds round : Rounds.of(desk)) {
+            Till next = new Till(desk);
+            round.play("a", number -> next.request(next.inv(), next.part(number == 0 ? "0.4" : "0.6")));
+            next.close(round);
+        }
     }
 
     public static void m02(Desk desk) throws Exception {
         Till till = new Till(desk);
         till.together(till.part("0.3"), 2);
         till.close();
+        Till.play(desk, "0.3", true);
     }
 
     public static void m03(Desk desk) throws Exception {
         Till till = new Till(desk);
         till.together(till.part("0.25"), 8);
         till.close();
+        for (Rounds round : Rounds.of(desk)) {
+            Till next = new Till(desk);
+            next.ask(next.part("0.25"));
+            round.play("a", number -> next.request(next.inv(), next.part("0.25")));
+            next.ask(next.part("0.25"));
+            next.close(round);
+        }
     }
 
     public static void m04(Desk desk) throws Exception {
         Till till = new Till(desk);
         till.together(till.part("0.4"), 2);
+        Till.play(desk, "0.3", false);
     }
 
     public static void m05(Desk desk) throws Exception {
@@ -78,6 +93,7 @@ public final class DeskC {
         till.together(till.part("0.4"), 2);
         till.ask(till.part("0.4"));
         till.close();
+        Till.play(desk, "0.3", true);
     }
 
     public static void m09(Desk desk) throws Exception {
@@ -100,6 +116,16 @@ public final class DeskC {
         desk.join();
         till.close();
         desk.observe("c", () -> till.invoices.require(desk.text("other")).refunded());
+        for (Rounds round : Rounds.of(desk)) {
+            Till next = new Till(desk);
+            next.add(desk.text("other"), InvoiceStatus.PAID);
+            next.add(desk.text("other") + "x", InvoiceStatus.PAID);
+            List<String> ids = List.of(desk.text("inv"), desk.text("other"), desk.text("other") + "x");
+            round.play("a", number -> next.request(ids.get(number), next.total));
+            for (String id : ids) {
+                desk.observe(round.key("c"), () -> next.invoices.require(id).refunded());
+            }
+        }
     }
 
     /** A service with one paid invoice. */
@@ -138,11 +164,33 @@ public final class DeskC {
         }
 
         void askFor(String invoice, BigDecimal amount) {
-            desk.observe("a", () -> service.issueRefund(invoice, amount));
+            desk.observe("a", request(invoice, amount));
         }
 
         void start(String name, String invoice, BigDecimal amount) {
-            desk.actor(name, "a", () -> service.issueRefund(invoice, amount));
+            desk.actor(name, "a", request(invoice, amount));
+        }
+
+        /** Every request brings copies of its own, as requests that are read from a wire do. */
+        Callable<Refund> request(String invoice, BigDecimal amount) {
+            String id = new String(invoice);
+            BigDecimal asked = new BigDecimal(amount.toPlainString());
+            return () -> service.issueRefund(id, asked);
+        }
+
+        String inv() {
+            return desk.text("inv");
+        }
+
+        /** Plays rounds of callers who all ask for one share. */
+        static void play(Desk desk, String share, boolean read) {
+            for (Rounds round : Rounds.of(desk)) {
+                Till till = new Till(desk);
+                round.play("a", number -> till.request(till.inv(), till.part(share)));
+                if (read) {
+                    till.close(round);
+                }
+            }
         }
 
         void together(BigDecimal amount, int count) throws Exception {
@@ -154,11 +202,19 @@ public final class DeskC {
 
         /** Reads the books. */
         void close() {
-            desk.observe("b", () -> invoices.require(desk.text("inv")).refunded());
-            desk.observe("d", () -> {
+            close("");
+        }
+
+        void close(Rounds round) {
+            close(round.key(""));
+        }
+
+        private void close(String place) {
+            desk.observe("b" + place, () -> invoices.require(desk.text("inv")).refunded());
+            desk.observe("d" + place, () -> {
                 List<Refund> made = refunds.findByInvoice(desk.text("inv"));
                 for (Refund refund : made) {
-                    desk.see("e", refund);
+                    desk.see("e" + place, refund);
                 }
                 return made.size();
             });

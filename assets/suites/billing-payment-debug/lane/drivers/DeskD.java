@@ -25,6 +25,7 @@ public final class DeskD {
         counter.start("B", counter.inv, counter.key);
         desk.join();
         counter.close(counter.inv);
+        Counter.play(desk);
     }
 
     public static void m02(Desk desk) throws Exception {
@@ -36,6 +37,7 @@ public final class DeskD {
         desk.join();
         counter.close(counter.inv);
         counter.close(counter.other);
+        Counter.play(desk);
     }
 
     /** Either invoice may be the one that is paid, so nothing that is observed names it. */
@@ -50,6 +52,7 @@ public final class DeskD {
             desk.observe("e", () -> counter.payments.findByInvoice(invoice).map(Payment::reference).orElse(null));
             desk.observe("c", () -> counter.charge(invoice, counter.key).reference());
         }
+        Counter.play(desk);
     }
 
     public static void m04(Desk desk) throws Exception {
@@ -81,6 +84,7 @@ public final class DeskD {
         desk.join();
         counter.ask(counter.inv, counter.key);
         counter.close(counter.inv);
+        Counter.play(desk);
     }
 
     public static void m07(Desk desk) throws Exception {
@@ -90,6 +94,7 @@ public final class DeskD {
         desk.join();
         counter.close(counter.inv);
         counter.close(counter.other);
+        Counter.play(desk);
     }
 
     public static void m08(Desk desk) throws Exception {
@@ -144,6 +149,28 @@ public final class DeskD {
         void add(String id, InvoiceStatus status, BigDecimal amount) {
             invoices.save(Invoice.open(id, desk.text("cus"), List.of(new LineItem("L", 1, amount)), Money.ZERO)
                 .withStatus(status));
+        }
+
+        /**
+         * Plays rounds of three callers: {@code k} with one key and one invoice, {@code i} with keys of their own and
+         * one invoice, {@code j} with one key and invoices of their own, {@code n} with nothing in common.
+         */
+        static void play(Desk desk) {
+            for (Rounds round : Rounds.of(desk)) {
+                Counter counter = new Counter(desk);
+                counter.add(counter.other + "x", InvoiceStatus.OPEN, counter.total);
+                List<String> keys = List.of(counter.key, counter.fresh, counter.fresh + "x");
+                List<String> ids = List.of(counter.inv, counter.other, counter.other + "x");
+                boolean oneKey = "kj".contains(round.kind);
+                boolean oneInvoice = "ki".contains(round.kind);
+                round.play("a", number -> () -> counter.charge(
+                    ids.get(oneInvoice ? 0 : number), keys.get(oneKey ? 0 : number)).reference());
+                for (int i = 0; i < (oneInvoice ? 1 : 3); i++) {
+                    String id = ids.get(i);
+                    desk.observe(round.key("b"), () -> counter.invoices.require(id).status());
+                    desk.observe(round.key("e"), () -> counter.payments.findByInvoice(id).map(Payment::reference).orElse(null));
+                }
+            }
         }
 
         /** Every request brings its own copy of a name, as requests that are read from a wire do. */

@@ -58,6 +58,7 @@ public final class DeskE {
         }
         desk.join();
         box.close(box.inv);
+        Letterbox.play(desk);
     }
 
     public static void m04(Desk desk) throws Exception {
@@ -66,6 +67,7 @@ public final class DeskE {
         box.start("B", 1, GOOD, box.inv);
         desk.join();
         box.close(box.inv);
+        Letterbox.play(desk);
     }
 
     public static void m05(Desk desk) throws Exception {
@@ -79,6 +81,7 @@ public final class DeskE {
         box.close(box.other);
         desk.observe("c", () -> box.service.handle(box.message(1, GOOD, box.inv, box.total)));
         desk.observe("c", () -> box.service.handle(box.message(2, BAD, box.other, box.total)));
+        Letterbox.play(desk);
     }
 
     public static void m06(Desk desk) throws Exception {
@@ -90,6 +93,7 @@ public final class DeskE {
         desk.join();
         box.close(box.inv);
         box.close(box.other);
+        Letterbox.play(desk);
     }
 
     public static void m07(Desk desk) throws Exception {
@@ -150,9 +154,32 @@ public final class DeskE {
             invoices.save(Invoice.open(id, desk.text("cus"), List.of(new LineItem("L", 1, total)), Money.ZERO));
         }
 
+        /**
+         * Plays rounds of three deliveries: {@code p} of one payment, {@code q} of payments of one invoice, {@code n}
+         * of payments of different invoices, {@code b} of one failed attempt, {@code c} of attempts of one invoice.
+         */
+        static void play(Desk desk) {
+            for (Rounds round : Rounds.of(desk)) {
+                Letterbox box = new Letterbox(desk);
+                box.add(box.other + "x");
+                List<String> ids = List.of(box.inv, box.other, box.other + "x");
+                boolean oneEvent = "pb".contains(round.kind);
+                boolean oneInvoice = !round.kind.equals("n");
+                String type = "bc".contains(round.kind) ? BAD : GOOD;
+                round.play("a", number -> () -> box.service.handle(box.message(
+                    oneEvent ? 1 : 1 + number, type, ids.get(oneInvoice ? 0 : number), box.total)));
+                for (int i = 0; i < (oneInvoice ? 1 : 3); i++) {
+                    String id = ids.get(i);
+                    desk.observe(round.key("b"), () -> box.invoices.find(id).map(Invoice::status).orElse(null));
+                    desk.observe(round.key("e"), () -> box.payments.findByInvoice(id).isPresent());
+                }
+            }
+        }
+
         /** A message as it arrives, every time with texts of its own. */
         WebhookEvent message(int number, String type, String invoice, BigDecimal amount) {
-            return new WebhookEvent(desk.text("evt") + number, new String(type), new String(invoice), amount);
+            return new WebhookEvent(desk.text("evt") + number, new String(type), new String(invoice),
+                new BigDecimal(amount.toPlainString()));
         }
 
         void take(int number, String type, String invoice) {

@@ -34,6 +34,7 @@ public final class Desk {
     private final Wire wire;
     private final Wire.Case current;
     private final List<Thread> actors = new ArrayList<>();
+    private int ended;
 
     Desk(Wire wire, Wire.Case current) {
         this.wire = wire;
@@ -41,7 +42,7 @@ public final class Desk {
     }
 
     /**
-     * An input as it was drawn.
+     * An input as it was drawn, each time in a copy of its own, as texts are that come from a wire.
      *
      * @throws NoInput the case has no such input
      */
@@ -50,7 +51,7 @@ public final class Desk {
         if (value == null) {
             throw new NoInput(name);
         }
-        return value;
+        return new String(value);
     }
 
     /** An input as an exact decimal number. */
@@ -84,7 +85,32 @@ public final class Desk {
 
     /** Starts a thread of that name which does the same as {@link #observe}. */
     public void actor(String name, String key, Callable<?> code) {
-        Thread thread = new Thread(() -> observe(key, code), name);
+        start(name, () -> observe(key, code));
+    }
+
+    /**
+     * Starts an actor of a scheduled round. It waits until {@code left} actors have ended since the
+     * last {@link #join}, asks the double {@code arrive} and then does what an actor does.
+     */
+    public void caller(int round, int number, int left, String key, Callable<?> code) {
+        start("caller-" + number, () -> {
+            awaitEnded(left);
+            ask("arrive", round, number);
+            observe(key, code);
+        });
+    }
+
+    private void start(String name, Runnable work) {
+        Thread thread = new Thread(() -> {
+            try {
+                work.run();
+            } finally {
+                synchronized (actors) {
+                    ended++;
+                    actors.notifyAll();
+                }
+            }
+        }, name);
         thread.setDaemon(true);
         synchronized (actors) {
             actors.add(thread);
@@ -100,6 +126,25 @@ public final class Desk {
                 try {
                     thread.join();
                     ended = true;
+                } catch (InterruptedException interrupt) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        synchronized (actors) {
+            ended = 0;
+        }
+    }
+
+    private void awaitEnded(int count) {
+        boolean interrupted = false;
+        synchronized (actors) {
+            while (ended < count) {
+                try {
+                    actors.wait();
                 } catch (InterruptedException interrupt) {
                     interrupted = true;
                 }

@@ -47,31 +47,43 @@ final class Settled {
 
     /** Whether nothing moves by itself, seen from a thread of the baseline. */
     boolean check() {
+        // Cheap things first: most checks find something that obviously moves.
+        for (Thread thread : liveThreads()) {
+            Thread.State state = thread.getState();
+            if (!isStuck(state) && state != Thread.State.TIMED_WAITING
+                    && !baseline.contains(thread)) {
+                return false;
+            }
+        }
         String self = ownTask();
         String before = kernel(self);
-        if (before == null) {
-            return false;
-        }
+        return before != null && areStuck(liveThreads()) && before.equals(kernel(self));
+    }
+
+    private boolean areStuck(Thread[] threads) {
         boolean idle = false;
-        boolean waits = false;
-        for (Thread thread : liveThreads()) {
-            if (baseline.contains(thread)) {
+        for (Thread thread : threads) {
+            Thread.State state = thread.getState();
+            if (isStuck(state) || baseline.contains(thread)) {
                 continue;
             }
-            Thread.State state = thread.getState();
-            if (state == Thread.State.TIMED_WAITING && isIdleWorker(thread)) {
-                idle = true;
-            } else if (!isStuck(state)) {
+            if (state != Thread.State.TIMED_WAITING || !isIdleWorker(thread)) {
                 return false;
-            } else if (state == Thread.State.WAITING) {
-                waits |= waitsForMonitor(thread.getStackTrace());
+            }
+            idle = true;
+        }
+        // An idle worker ends by itself, and its end wakes who joins it. Stacks are slow to take.
+        return !idle || !anyWaitsForMonitor(threads);
+    }
+
+    private boolean anyWaitsForMonitor(Thread[] threads) {
+        for (Thread thread : threads) {
+            if (thread.getState() == Thread.State.WAITING && !baseline.contains(thread)
+                    && waitsForMonitor(thread.getStackTrace())) {
+                return true;
             }
         }
-        // An idle worker ends by itself, and its end wakes who joins it.
-        if (idle && waits) {
-            return false;
-        }
-        return before.equals(kernel(self));
+        return false;
     }
 
     private static boolean isStuck(Thread.State state) {

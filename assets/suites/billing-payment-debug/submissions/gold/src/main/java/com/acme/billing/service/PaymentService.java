@@ -21,7 +21,10 @@ public class PaymentService {
     private final PaymentGateway gateway;
 
     /** One lock a key: from the look for its payment until that is booked nobody else may look for it. */
-    private final Map<String, Object> locks = new ConcurrentHashMap<>();
+    private final Map<String, Object> keyLocks = new ConcurrentHashMap<>();
+
+    /** One lock an invoice, taken after the key's: requests with other keys wait until it is paid or not. */
+    private final Map<String, Object> invoiceLocks = new ConcurrentHashMap<>();
 
     public PaymentService(InvoiceRepository invoices, PaymentRepository payments, PaymentGateway gateway) {
         this.invoices = invoices;
@@ -39,22 +42,28 @@ public class PaymentService {
         if (idempotencyKey == null || idempotencyKey.isBlank()) {
             throw new BillingException("a charge needs an idempotency key");
         }
-        synchronized (locks.computeIfAbsent(idempotencyKey, key -> new Object())) {
+        synchronized (keyLocks.computeIfAbsent(idempotencyKey, key -> new Object())) {
             Optional<Payment> made = payments.findByKey(idempotencyKey);
             if (made.isPresent()) {
                 return sameInvoice(made.get(), invoiceId);
             }
-            Invoice invoice = invoices.require(invoiceId);
-            if (invoice.status() != InvoiceStatus.OPEN) {
-                throw new BillingException("invoice " + invoiceId + " is not open");
+            synchronized (invoiceLocks.computeIfAbsent(invoiceId, id -> new Object())) {
+                return pay(invoiceId, idempotencyKey);
             }
-            BigDecimal amount = Money.requirePositive(invoice.total(), "a charge");
-            String reference = gateway.charge(invoice.customerId(), amount);
-            Payment payment = new Payment(reference, invoiceId, amount);
-            payments.save(payment, idempotencyKey);
-            invoices.save(invoice.withStatus(InvoiceStatus.PAID));
-            return payment;
         }
+    }
+
+    private Payment pay(String invoiceId, String idempotencyKey) {
+        Invoice invoice = invoices.require(invoiceId);
+        if (invoice.status() != InvoiceStatus.OPEN) {
+            throw new BillingException("invoice " + invoiceId + " is not open");
+        }
+        BigDecimal amount = Money.requirePositive(invoice.total(), "a charge");
+        String reference = gateway.charge(invoice.customerId(), amount);
+        Payment payment = new Payment(reference, invoiceId, amount);
+        payments.save(payment, idempotencyKey);
+        invoices.save(invoice.withStatus(InvoiceStatus.PAID));
+        return payment;
     }
 
     private static Payment sameInvoice(Payment made, String invoiceId) {

@@ -20,7 +20,8 @@ public class PaymentService {
     private final InvoiceRepository invoices;
     private final PaymentRepository payments;
     private final PaymentGateway gateway;
-    private final Map<String, AtomicBoolean> flags = new ConcurrentHashMap<>();
+    private final Map<String, AtomicBoolean> keys = new ConcurrentHashMap<>();
+    private final Map<String, AtomicBoolean> busy = new ConcurrentHashMap<>();
 
     public PaymentService(InvoiceRepository invoices, PaymentRepository payments, PaymentGateway gateway) {
         this.invoices = invoices;
@@ -38,10 +39,7 @@ public class PaymentService {
         if (idempotencyKey == null || idempotencyKey.isBlank()) {
             throw new BillingException("a charge needs an idempotency key");
         }
-        AtomicBoolean taken = flags.computeIfAbsent(idempotencyKey, key -> new AtomicBoolean());
-        while (!taken.compareAndSet(false, true)) {
-            Thread.onSpinWait();
-        }
+        AtomicBoolean taken = take(keys, idempotencyKey);
         try {
             return chargeOnce(invoiceId, idempotencyKey);
         } finally {
@@ -49,11 +47,28 @@ public class PaymentService {
         }
     }
 
+    private static AtomicBoolean take(Map<String, AtomicBoolean> flags, String name) {
+        AtomicBoolean taken = flags.computeIfAbsent(name, key -> new AtomicBoolean());
+        while (!taken.compareAndSet(false, true)) {
+            Thread.onSpinWait();
+        }
+        return taken;
+    }
+
     private Payment chargeOnce(String invoiceId, String idempotencyKey) {
         Optional<Payment> made = payments.findByKey(idempotencyKey);
         if (made.isPresent()) {
             return sameInvoice(made.get(), invoiceId);
         }
+        AtomicBoolean taken = take(busy, invoiceId);
+        try {
+            return pay(invoiceId, idempotencyKey);
+        } finally {
+            taken.set(false);
+        }
+    }
+
+    private Payment pay(String invoiceId, String idempotencyKey) {
         Invoice invoice = invoices.require(invoiceId);
         if (invoice.status() != InvoiceStatus.OPEN) {
             throw new BillingException("invoice " + invoiceId + " is not open");

@@ -20,6 +20,7 @@ public class PaymentService {
     private final PaymentRepository payments;
     private final PaymentGateway gateway;
     private final Map<String, Payment> byKey = new ConcurrentHashMap<>();
+    private final Map<String, Payment> byInvoice = new ConcurrentHashMap<>();
 
     public PaymentService(InvoiceRepository invoices, PaymentRepository payments, PaymentGateway gateway) {
         this.invoices = invoices;
@@ -47,6 +48,10 @@ public class PaymentService {
         if (made.isPresent()) {
             return sameInvoice(made.get(), invoiceId);
         }
+        return byInvoice.compute(invoiceId, (id, paid) -> pay(id, idempotencyKey));
+    }
+
+    private Payment pay(String invoiceId, String idempotencyKey) {
         Invoice invoice = invoices.require(invoiceId);
         if (invoice.status() != InvoiceStatus.OPEN) {
             throw new BillingException("invoice " + invoiceId + " is not open");

@@ -20,7 +20,8 @@ public class PaymentService {
     private final InvoiceRepository invoices;
     private final PaymentRepository payments;
     private final PaymentGateway gateway;
-    private final Map<String, ReentrantLock> locks = new ConcurrentHashMap<>();
+    private final Map<String, ReentrantLock> keyLocks = new ConcurrentHashMap<>();
+    private final Map<String, ReentrantLock> invoiceLocks = new ConcurrentHashMap<>();
 
     public PaymentService(InvoiceRepository invoices, PaymentRepository payments, PaymentGateway gateway) {
         this.invoices = invoices;
@@ -38,7 +39,7 @@ public class PaymentService {
         if (idempotencyKey == null || idempotencyKey.isBlank()) {
             throw new BillingException("a charge needs an idempotency key");
         }
-        ReentrantLock lock = locks.computeIfAbsent(idempotencyKey, key -> new ReentrantLock());
+        ReentrantLock lock = keyLocks.computeIfAbsent(idempotencyKey, key -> new ReentrantLock());
         lock.lock();
         try {
             return chargeOnce(invoiceId, idempotencyKey);
@@ -52,6 +53,16 @@ public class PaymentService {
         if (made.isPresent()) {
             return sameInvoice(made.get(), invoiceId);
         }
+        ReentrantLock lock = invoiceLocks.computeIfAbsent(invoiceId, id -> new ReentrantLock());
+        lock.lock();
+        try {
+            return pay(invoiceId, idempotencyKey);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Payment pay(String invoiceId, String idempotencyKey) {
         Invoice invoice = invoices.require(invoiceId);
         if (invoice.status() != InvoiceStatus.OPEN) {
             throw new BillingException("invoice " + invoiceId + " is not open");

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /** Takes what invoices ask for from the customers' cards. Called by many request threads at the same time. */
 public class PaymentService {
@@ -21,8 +22,9 @@ public class PaymentService {
     private final PaymentRepository payments;
     private final PaymentGateway gateway;
 
-    /** Attempts that are being made, by key; each completes when it is over, whatever came of it. */
-    private final Map<String, CompletableFuture<Void>> underWay = new ConcurrentHashMap<>();
+    /** Attempts that are being made, by key and by invoice; each completes when it is over, whatever came of it. */
+    private final Map<String, CompletableFuture<Void>> byKey = new ConcurrentHashMap<>();
+    private final Map<String, CompletableFuture<Void>> byInvoice = new ConcurrentHashMap<>();
 
     public PaymentService(InvoiceRepository invoices, PaymentRepository payments, PaymentGateway gateway) {
         this.invoices = invoices;
@@ -40,17 +42,22 @@ public class PaymentService {
         if (idempotencyKey == null || idempotencyKey.isBlank()) {
             throw new BillingException("a charge needs an idempotency key");
         }
+        return alone(byKey, idempotencyKey, () -> chargeOnce(invoiceId, idempotencyKey));
+    }
+
+    private static Payment alone(Map<String, CompletableFuture<Void>> underWay, String name,
+                                 Supplier<Payment> attempt) {
         while (true) {
             CompletableFuture<Void> mine = new CompletableFuture<>();
-            CompletableFuture<Void> other = underWay.putIfAbsent(idempotencyKey, mine);
+            CompletableFuture<Void> other = underWay.putIfAbsent(name, mine);
             if (other != null) {
                 other.join();
                 continue;
             }
             try {
-                return chargeOnce(invoiceId, idempotencyKey);
+                return attempt.get();
             } finally {
-                underWay.remove(idempotencyKey);
+                underWay.remove(name);
                 mine.complete(null);
             }
         }
@@ -61,6 +68,10 @@ public class PaymentService {
         if (made.isPresent()) {
             return sameInvoice(made.get(), invoiceId);
         }
+        return alone(byInvoice, invoiceId, () -> pay(invoiceId, idempotencyKey));
+    }
+
+    private Payment pay(String invoiceId, String idempotencyKey) {
         Invoice invoice = invoices.require(invoiceId);
         if (invoice.status() != InvoiceStatus.OPEN) {
             throw new BillingException("invoice " + invoiceId + " is not open");

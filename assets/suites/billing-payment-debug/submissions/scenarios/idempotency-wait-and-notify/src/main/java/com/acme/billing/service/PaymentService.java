@@ -10,6 +10,7 @@ import com.acme.billing.repository.InvoiceRepository;
 import com.acme.billing.repository.PaymentRepository;
 import java.math.BigDecimal;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
@@ -20,8 +21,8 @@ public class PaymentService {
     private final PaymentRepository payments;
     private final PaymentGateway gateway;
 
-    /** Keys with an attempt under way. */
-    private final Set<String> busy = new HashSet<>();
+    /** Keys and invoices with an attempt under way. */
+    private final Set<List<String>> busy = new HashSet<>();
 
     public PaymentService(InvoiceRepository invoices, PaymentRepository payments, PaymentGateway gateway) {
         this.invoices = invoices;
@@ -39,8 +40,18 @@ public class PaymentService {
         if (idempotencyKey == null || idempotencyKey.isBlank()) {
             throw new BillingException("a charge needs an idempotency key");
         }
+        List<String> key = List.of("key", idempotencyKey);
+        begin(key);
+        try {
+            return chargeOnce(invoiceId, idempotencyKey);
+        } finally {
+            end(key);
+        }
+    }
+
+    private void begin(List<String> name) {
         synchronized (busy) {
-            while (!busy.add(idempotencyKey)) {
+            while (!busy.add(name)) {
                 try {
                     busy.wait();
                 } catch (InterruptedException interrupt) {
@@ -49,13 +60,12 @@ public class PaymentService {
                 }
             }
         }
-        try {
-            return chargeOnce(invoiceId, idempotencyKey);
-        } finally {
-            synchronized (busy) {
-                busy.remove(idempotencyKey);
-                busy.notifyAll();
-            }
+    }
+
+    private void end(List<String> name) {
+        synchronized (busy) {
+            busy.remove(name);
+            busy.notifyAll();
         }
     }
 
@@ -64,6 +74,16 @@ public class PaymentService {
         if (made.isPresent()) {
             return sameInvoice(made.get(), invoiceId);
         }
+        List<String> name = List.of("invoice", invoiceId);
+        begin(name);
+        try {
+            return pay(invoiceId, idempotencyKey);
+        } finally {
+            end(name);
+        }
+    }
+
+    private Payment pay(String invoiceId, String idempotencyKey) {
         Invoice invoice = invoices.require(invoiceId);
         if (invoice.status() != InvoiceStatus.OPEN) {
             throw new BillingException("invoice " + invoiceId + " is not open");
