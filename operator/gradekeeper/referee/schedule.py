@@ -7,6 +7,7 @@ lets one caller in at a time. Where other code, right or wrong, gives a step not
 left out, but first whatever may lead to it goes on.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -122,7 +123,7 @@ class Schedule:
         step, self._steps = self._steps[0], self._steps[1:]
         if step.isdigit():
             self._arrived += 1
-        elif not self._steps.startswith("w"):
+        elif "w" not in re.split("[rf]", self._steps, maxsplit=1)[0]:
             self._over += 1
 
     def _turn_to(self, held: Sequence[Held]) -> None:

@@ -28,6 +28,7 @@ from gradekeeper.suites.defects import Defect, find_patch_problems, load_defects
 from gradekeeper.suites.definition import load_suite
 from gradekeeper.suites.errors import DefinitionError
 from gradekeeper.suites.peers import PEERS
+from gradekeeper.suites.played import Played, find_played, find_schedule_problems
 from gradekeeper.suites.trees import (
     GOLD,
     NULL,
@@ -43,7 +44,7 @@ DEFAULT_LOADED = 1
 
 _SHORTEST_SECRET = 5
 _BUSY = "while True: pass"
-_LANE, _DEFECTS, _SCENARIOS = "lane", "defects", "scenarios"
+_LANE, _DEFECTS, _SCENARIOS, _SCHEDULES = "lane", "defects", "scenarios", "schedules"
 Progress = Callable[[str], None]
 
 
@@ -53,7 +54,7 @@ class Checked:
 
     Attributes:
         name: The submission; or `lane` for what submitted code can see, `defects` and `scenarios`
-            for what they claim without being run.
+            for what they claim without being run, `schedules` for what every grading plays.
         draw: The pinned draw that was used; None for a random one.
         passed: How many tests passed, or None if none ran.
         problems: What is not as it must be; empty if all is well.
@@ -71,11 +72,12 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """All lines of a check."""
+    """All lines of a check, and how many schedules each test plays."""
 
     digest: str
     tests: int
     lines: tuple[Checked, ...]
+    played: tuple[Played, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -277,7 +279,8 @@ def check(
                 continue
             progress(run.told)
             lines.append(_run(root, bundle, lane, run))
-    return CheckReport(bundle.digest, len(pins), tuple(lines))
+    played = tuple(find_played(definition, pins))
+    return CheckReport(bundle.digest, len(pins), tuple(lines), played)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +349,9 @@ def _unrun(root: Path, bundle: Bundle, pins: Pins, defects: Sequence[Defect]) ->
             defects, list(pins), _discriminating(json.loads(bundle.index))
         )
         yield Checked(_DEFECTS, None, None, tuple(found), 0.0)
+    if find_played(definition, pins):
+        gaps = find_schedule_problems(definition, pins)
+        yield Checked(_SCHEDULES, None, None, tuple(gaps), 0.0)
     expectations = {scenario.name: scenario.expect for scenario in load_scenarios(root)}
     if expectations:
         vain = find_scenario_problems(expectations, list(pins))

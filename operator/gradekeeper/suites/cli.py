@@ -223,6 +223,8 @@ def _print_report(report: CheckReport, folder: Path) -> None:
             f"{line.seconds:.1f}",
         )
     console.print(table)
+    for played in report.played:
+        console.print(str(played), soft_wrap=True, markup=False, highlight=False)
     # A driver that is wrong is so in every draw: that is one problem, not eight.
     told: dict[tuple[str, str], list[str]] = {}
     for line in report.lines:

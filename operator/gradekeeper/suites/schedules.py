@@ -118,10 +118,11 @@ def core(words: Sequence[str], writes: int) -> list[str]:
     with most answers.
     """
     best = sorted(words, key=lambda word: (-word.count(ANSWER), word))
-    return _cover({word: _of_the_core(word, writes) for word in best})
+    return _cover({word: core_of(word, writes) for word in best}) or best[:1]
 
 
-def _of_the_core(word: str, writes: int) -> frozenset[str]:
+def core_of(word: str, writes: int) -> frozenset[str]:
+    """What of the core a word has: "r" and "f" (a caller comes late), "waits", "writing"."""
     found: set[str] = set()
     for waiting, *rest in situations(word, writes):
         match rest:
