@@ -166,6 +166,48 @@ def test_what_no_file_system_takes_is_told_by_name(
     assert b"a file name has at most 255 bytes" in found.log
 
 
+LIMITS = {
+    build_ends.TOO_MANY: {
+        "src/shop/Many.java": "package shop; class Many {"
+        + "".join(f" static class N{number} {{}}" for number in range(build_ends.MAX_CLASSES))
+        + " }"
+    },
+    build_ends.RESERVED_PACKAGE: {"src/drivers/Mine.java": "package drivers; class Mine {}"},
+    build_ends.PATH_TOO_LONG: {
+        "src/shop/Deep.java": f"package {'.'.join(['d'] * build_ends.MAX_DEPTH)}; class Deep {{}}"
+    },
+}
+
+
+@pytest.mark.parametrize("sentence", LIMITS)
+def test_a_limit_of_ours_is_named_and_not_called_an_error_of_the_sources(
+    sentence: str, tmp_path: Path, tiny: Bundle, lane: LocalLane
+) -> None:
+    folder = write(tmp_path / "submission", {**using(), **LIMITS[sentence]})
+    assert javac_takes(folder, tmp_path / "out")
+    found = grade(folder, tiny, lane)
+    assert (found.result.reason, found.result.outcomes) == ("DoesNotCompile", "NN")
+    assert found.result.message == sentence
+
+
+def test_a_compiler_that_runs_out_of_memory_is_named(tmp_path: Path, lane: LocalLane) -> None:
+    copy = tmp_path / "tiny"
+    shutil.copytree(SUITE.parent, copy)
+    definition = copy / "suite" / "suite.yaml"
+    definition.write_text(
+        definition.read_text().replace("sourceRoot: src", "sourceRoot: src, heapMiB: 16")
+    )
+    small = build_bundle(copy / "suite", tmp_path / "bundle", kit=lane.kit)
+    sources = {
+        f"src/shop/C{number}.java": f"package shop; class C{number} {{ String[] s = {{"
+        + '"text", ' * 5_000
+        + "}; }"
+        for number in range(20)
+    }
+    found = grade(write(tmp_path / "submission", {**using(), **sources}), small, lane)
+    assert (found.result.reason, found.result.message) == ("DoesNotCompile", build_ends.MEMORY)
+
+
 ORACLE = """
 import java.util.BitSet;
 public class Oracle {

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -37,6 +37,12 @@ ISOLATION: Final = {
 """By the profile of the isolation facts, what stood between the submission and this machine."""
 NOT_REACHED: Final = "Nothing of the submission ran."
 _MOST_DIAGNOSTICS: Final = 30
+_SIGNALS: Final = {
+    "9": "the lane's memory is used up",
+    "24": "its processor time is used up",
+    "25": "a file is larger than limits.fileMiB",
+}
+"""What ends a process by a signal, of what may: by number, as laned reports it."""
 
 
 def register(app: typer.Typer) -> None:
@@ -138,13 +144,16 @@ def build_document(
     Returns:
         `verdict` has the form of a job's `status.verdict`; `tests` lists each expected test with
         its outcome character, the word for it, why, its seconds and, where it observed something
-        else, that and what was expected; `signed` is always False.
+        else, that and what was expected; `compiler` is what the compiler said, `leftOut` the first
+        names in the archive that no file may have; `signed` is always False.
     """
     from gradekeeper.cli._tables import outcome_word
     from gradekeeper.verdicts.model import verdict_document, verdict_from_result
 
     result = graded.result
     facts = result.isolation
+    events = _events(graded.log)
+    ends = _ends(events)
     return {
         "schema": SCHEMA,
         "signed": False,
@@ -161,14 +170,15 @@ def build_document(
                 "id": test.id,
                 "outcome": test.outcome,
                 "word": outcome_word(test.outcome),
-                "why": test.cause,
+                "why": ends.get(test.id, test.cause) if test.outcome == "X" else test.cause,
                 "seconds": test.seconds,
                 "observed": test.observed,
                 "expected": test.expected,
             }
             for test in graded.tests
         ],
-        "compiler": _diagnostics(graded.log),
+        "compiler": _diagnostics(events),
+        "leftOut": _left_out(events),
         "seconds": dict(result.times),
     }
 
@@ -236,15 +246,60 @@ def _check_request(bundle: Bundle, task: str, parameters: Mapping[str, str]) -> 
             raise CliError(f"--parameter {name}: {plain(value)!r} does not match {pattern}.")
 
 
-def _diagnostics(log: bytes) -> list[str]:
-    """What the compiler said, from the referee's detail log."""
-    lines: list[str] = []
+def _events(log: bytes) -> list[dict[str, Any]]:
+    """The events of the referee's detail log."""
+    events = []
     for line in log.splitlines():
         with contextlib.suppress(ValueError):
             event = json.loads(line)
-            if isinstance(event, dict) and event.get("event") == "compiler":
-                lines += [escaped(text) for text in unfolded(str(event["text"]))]
-    return lines[:_MOST_DIAGNOSTICS]
+            if isinstance(event, dict):
+                events.append(event)
+    return events
+
+
+def _diagnostics(events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the compiler said."""
+    texts = [str(event["text"]) for event in events if event.get("event") == "compiler"]
+    return [escaped(line) for text in texts for line in unfolded(text)][:_MOST_DIAGNOSTICS]
+
+
+def _left_out(events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names in the archive that no file may have, spelled in ASCII."""
+    return [
+        str(name)
+        for event in events
+        if event.get("event") == "intake"
+        for name in event.get("left_out", ())
+    ]
+
+
+def _ends(events: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """How the process ended in which a test did not reach its end: id -> a few words."""
+    open_tests: dict[tuple[str, object], str] = {}
+    found: dict[str, str] = {}
+    for event in events:
+        if event.get("event") == "test" and event.get("outcome") == "X":
+            test = str(event.get("test"))
+            open_tests[test.partition("/")[0], event.get("repeat")] = test
+        elif event.get("event") == "run_ended":
+            ended = open_tests.pop((str(event.get("group")), event.get("repeat")), None)
+            if ended is not None:
+                found[ended] = _how_it_ended(event)
+    return found
+
+
+def _how_it_ended(event: Mapping[str, Any]) -> str:
+    """What is known for sure: a submission may end itself by any status or signal."""
+    from gradekeeper.referee.java17 import OUT_OF_MEMORY
+
+    signal = event.get("signal")
+    if signal is not None:
+        text = f"signal {escaped(str(signal))} ended it"
+        return f"{text}, as when {_SIGNALS[signal]}" if signal in _SIGNALS else text
+    text = f"it ended with status {escaped(str(event.get('status')))}"
+    if event.get("status") == OUT_OF_MEMORY:
+        return f"{text}, as a JVM does whose memory is full (limits.heapMiB, metaspace)"
+    return text
 
 
 @contextlib.contextmanager
@@ -270,6 +325,10 @@ def _print(document: Mapping[str, Any]) -> None:
     if document["tests"]:
         print()
         print_local_tests(document["tests"])
+    if document["leftOut"]:
+        print("\nLeft out: no plain file, or a name that is absolute, not UTF-8, too long or deep:")
+        for name in document["leftOut"]:
+            print(f"  {plain(name)}")
     if document["compiler"]:
         print("\nThe compiler said:")
         for line in document["compiler"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,4 +135,51 @@ def test_the_document_says_what_was_not_done(bundle: Path) -> None:
     assert document["verdict"]["tests"] == {"total": 1, "passed": 0, "failed": 1}
     assert document["tests"][0]["word"] == "did not run"
     assert document["compiler"] == ["a", "        b\\x1b[2J"]
+    assert document["leftOut"] == []
     assert set(ISOLATION) == {"local", "none"}
+
+
+@pytest.mark.parametrize(
+    ("ended", "why"),
+    [
+        ({"status": "3"}, "it ended with status 3, as a JVM does whose memory is full"),
+        ({"status": "0"}, "it ended with status 0"),
+        ({"signal": "9"}, "signal 9 ended it, as when the lane's memory is used up"),
+        ({"signal": "25"}, "signal 25 ended it, as when a file is larger than limits.fileMiB"),
+        ({"signal": "11"}, "signal 11 ended it"),
+    ],
+)
+def test_a_document_says_how_a_process_ended_and_what_was_left_out(
+    bundle: Path, ended: dict[str, str], why: str
+) -> None:
+    from gradekeeper.cli._grade import build_document
+
+    digest = "sha256:" + "0" * 64
+    result = RefereeResult(
+        nonce="local",
+        attempt=1,
+        suite=digest,
+        submission=digest,
+        task="one",
+        decision="Graded",
+        reason="Completed",
+        message="Fine.",
+        outcomes="X",
+        isolation={"profile": "local"},
+        log=digest,
+    )
+    test = {"event": "test", "test": "g/a", "repeat": 1, "outcome": "X"}
+    events = [
+        {"event": "intake", "left_out": ["/etc/\\x07", "link"]},
+        {"event": "run_ended", "group": "g", "repeat": 0, "status": "7"},
+        test,
+        {"event": "run_ended", "group": "g", "repeat": 0, "status": "8"},
+        {"event": "run_ended", "group": "g", "repeat": 1, **ended},
+    ]
+    log = "\n".join(map(json.dumps, events)).encode()
+    tests = (TestDetail("g/a", "X", "it ended", ()),)
+    document = build_document(
+        load_bundle(bundle), LocalGrading(result, tests, log), task="one", parameters={}
+    )
+    assert document["tests"][0]["why"].startswith(why)
+    assert document["leftOut"] == ["/etc/\\x07", "link"]
