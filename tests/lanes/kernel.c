@@ -202,8 +202,15 @@ static int try_once(const char *kind)
     }
     if (!strcmp(kind, "names"))
         return prctl(0x53564d41, 0, memory, 4096, "name");
-    if (!strcmp(kind, "autogroup"))
-        return open("/proc/self/autogroup", O_WRONLY);
+    if (!strcmp(kind, "proc")) {
+        static const char *const files[] = {
+            "/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches",
+            "/proc/self/autogroup", "/proc/self/clear_refs", "/proc/self/oom_score_adj"};
+        int opened = -1;
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+            opened &= open(files[i], O_WRONLY);
+        return opened;
+    }
     return -2;
 }
 

@@ -113,7 +113,7 @@ CONDITIONS = {"fadvise64": "fadvise_dontneed"}
     "kind",
     """
     terminals inotify fanotify dnotify aio timers signals queue flying pipes leases filters
-    processors classes barriers lending huge merging locked caches owners keys pressure autogroup
+    processors classes barriers lending huge merging locked caches owners keys pressure proc
     ranges names
     """.split(),
 )

@@ -57,6 +57,7 @@ HOST_UID: Final = 23003
 """Who root becomes to run a lane: root has no process limit, not even in a user namespace."""
 _SHM: Final = "/dev/shm"  # noqa: S108 - made read-only, as in a Pod
 _PTS: Final = "/dev/pts"  # an empty folder instead of pseudo-terminals, as in a Pod
+_PRESSURE: Final = "/proc/pressure"
 SCRATCH_BYTES: Final = 64 * 1024 * 1024
 
 
@@ -188,6 +189,10 @@ class LocalLane:
                 *(str(tools / "laned"), "--scratch", str(scratch), str(work / "lane/laned.sock")),
             ]
         home = str(self.java_home)
+        # laned closes it as well, where the kernel has Landlock; a Pod has nothing else.
+        pressure: list[str] = []
+        if os.path.isdir(_PRESSURE):
+            pressure = ["--size", "4096", "--tmpfs", _PRESSURE, "--remount-ro", _PRESSURE]
         archive: list[str] = []
         if self.compiler_archive is not None:
             archive = ["--ro-bind", str(tools / "compiler.jsa"), "/opt/gradekeeper/compiler.jsa"]
@@ -200,6 +205,7 @@ class LocalLane:
             *("--proc", "/proc", "--dev", "/dev"),
             *("--size", str(1 << 20), "--tmpfs", _SHM, "--remount-ro", _SHM),
             *("--size", str(1 << 20), "--tmpfs", _PTS, "--remount-ro", _PTS),
+            *pressure,
             *("--remount-ro", "/dev"),
             *("--ro-bind", str(work / "lane"), "/lane"),
             *("--ro-bind", str(tools / "laned"), "/usr/local/bin/laned"),
