@@ -300,6 +300,16 @@ def test_exceptions_are_observed_by_their_class(cases: Runner) -> None:
     ]
 
 
+def test_an_instance_of_an_observed_kind_is_observed_as_one(cases: Runner) -> None:
+    assert cases.run("kinds") == [
+        {"type": "obs", "key": "own", "threw": "drivers.Cases$OfThisCase"},
+        {"type": "obs", "key": "kind", "threw": "drivers.Cases$Rule"},
+        {"type": "obs", "key": "itself", "threw": "drivers.Cases$Rule"},
+        {"type": "obs", "key": "other", "threw": "java.lang.IllegalStateException"},
+        {"type": "obs", "key": "driver", "threw": "drivers.Cases$OfThisCase"},
+    ]
+
+
 def test_a_double_is_asked_with_values_and_answers(cases: Runner) -> None:
     first, seen, second, nothing = cases.run("asked", {"go": "token", "stop": ""})
     arguments = ["x", integer("1"), decimal("1.0"), None, [integer("1")]]

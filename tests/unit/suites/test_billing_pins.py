@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -23,13 +23,22 @@ def pinned(test: str) -> Iterator[tuple[list[str], list[Any]]]:
         yield draw["inputs"]["cases"].split(";"), transcript
 
 
+def zone_of(name: str) -> tzinfo:
+    """The zone of a place, or of an offset such as `+05:30` or `UTC-07:00`."""
+    if name[-3:-2] != ":":
+        return ZoneInfo(name)
+    zone = datetime.strptime(name.removeprefix("UTC"), "%z").tzinfo
+    assert zone is not None
+    return zone
+
+
 def by_calendar(case: str, *, times: int = 1) -> list[Any]:
     """The days and units that a report of a case lists, as they are observed."""
     zone, first, last, reported = case.split("|")
     units: dict[date, int] = {}
     for use in reported.split(","):
         at, count = use.split("*")
-        day = datetime.fromisoformat(at).astimezone(ZoneInfo(zone)).date()
+        day = datetime.fromisoformat(at).astimezone(zone_of(zone)).date()
         units[day] = units.get(day, 0) + times * int(count)
     listed: list[Any] = []
     day = date.fromisoformat(first)
@@ -109,6 +118,52 @@ def line_total(line: str) -> int:
 def seen(transcript: list[Any], key: str) -> list[int]:
     """The amounts under a key, in cents; what is refused counts as none."""
     return [cents(value["v"]) for kind, name, value in transcript if (kind, name) == ("obs", key)]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "fix_half_cents",
+        "fix_just_below_half_cents",
+        "fix_ledger_amounts",
+        "fix_rates_with_many_decimals",
+        "fix_credits_mirror_charges",
+        "guard_everyday_amounts",
+        "guard_nothing_to_tax",
+    ],
+)
+def test_taxes_are_exact_until_they_are_rounded(test: str) -> None:
+    for cases, transcript in pinned(f"tax/{test}"):
+        exact = [
+            Fraction(amount) * Fraction(rate) for amount, rate in (c.split("*") for c in cases)
+        ]
+        taxes = next(value for _, key, value in transcript if key == "a")
+        assert [cents(tax["v"]) for tax in taxes] == [half_up(tax * 100) for tax in exact]
+        scales = next(value for _, key, value in transcript if key == "s")
+        assert scales == [{"t": "int", "v": "2"}]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "fix_upgrade_in_mid_period",
+        "fix_downgrade_in_mid_period",
+        "fix_first_day_is_the_whole_period",
+        "fix_last_day_is_one_day",
+        "fix_february_of_a_leap_year",
+        "fix_odd_periods",
+    ],
+)
+def test_days_of_a_period_cost_their_share(test: str) -> None:
+    for cases, transcript in pinned(f"proration/{test}"):
+        nets = []
+        for case in cases:
+            old, new, *days = case.split("|")
+            first, last, change = map(date.fromisoformat, days)
+            part = Fraction((last - change).days + 1, (last - first).days + 1)
+            nets.append(half_up(cents(new) * part) - half_up(cents(old) * part))
+        assert seen(transcript, "b") == nets
+        assert {value["v"] for _, key, value in transcript if key == "s"} == {"2"}
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import random
 from collections.abc import Callable
 from datetime import date, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
-from .amounts import CENT, Draw
+from .amounts import CENT, Draw, to_cents, twice_rounded
 
 Period = tuple[date, date]
 
@@ -58,6 +58,58 @@ def _telling(old: Decimal, new: Decimal, period: Period, day: date) -> bool:
     return all(a != b for other in wrong for a, b in zip(right, other, strict=True))
 
 
+def _wrong_shares(price: Decimal, remaining: int, days: int) -> dict[str, Decimal]:
+    """What programs answer that lose digits on the way, or round in another way."""
+    exact = price * remaining / days
+    decimals = (3, 4, 6, 8, 10, 12, 16)
+    by_day = {n: _to(n, price / days) * remaining for n in decimals}
+    by_part = {n: price * _to(n, Decimal(remaining) / days) for n in decimals}
+    return {
+        "truncate": exact.quantize(CENT, ROUND_DOWN),
+        "half-even": exact.quantize(CENT, ROUND_HALF_EVEN),
+        **{f"a day, {n} decimals": to_cents(value) for n, value in by_day.items()},
+        **{f"a part, {n} decimals": to_cents(value) for n, value in by_part.items()},
+        **{f"twice, {n} decimals": twice_rounded(exact, n) for n in (3, 4)},
+    }
+
+
+def _to(decimals: int, value: Decimal) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+
+
+def _wrong_about_change(old: Decimal, new: Decimal, remaining: int, days: int) -> set[str]:
+    shares = [(price, to_cents(price * remaining / days)) for price in (old, new)]
+    caught = {
+        name
+        for price, right in shares
+        for name, share in _wrong_shares(price, remaining, days).items()
+        if share != right
+    }
+    difference = to_cents((new - old) * remaining / days)
+    if difference != shares[1][1] - shares[0][1]:
+        caught.add("difference rounded")
+    return caught
+
+
+def _exact_halves(rng: random.Random) -> list[str]:
+    """Shares that end in half a cent or close to it: together they catch all that lose digits."""
+    cases: list[str] = []
+    missing = {*_wrong_shares(Decimal(1), 1, 1), "difference rounded"}
+    while missing:
+        days = rng.choice([6, 12, 14, 18, 26, 28, 30, 36, 90, 366, 1000, 3650, 8000])
+        remaining = rng.randint(1, days - 1)
+        old, new = _price(rng), _price(rng)
+        if days < 100 and (old * remaining * 1000) % days:
+            continue
+        caught = _wrong_about_change(old, new, remaining, days)
+        if missing & caught:
+            first = date(2018, 1, 1) + timedelta(days=rng.randint(0, 1000))
+            last = first + timedelta(days=days - 1)
+            cases.append(f"{old}|{new}|{first}|{last}|{last - timedelta(days=remaining - 1)}")
+            missing -= caught
+    return cases
+
+
 def _changes(
     count: int,
     period: Callable[[random.Random], Period],
@@ -79,11 +131,41 @@ def _changes(
     return draw
 
 
-def _one_day_and_odd(rng: random.Random) -> str:
-    """Odd periods, one of them a single day long."""
-    day = date(2019, 1, 1) + timedelta(days=rng.randint(0, 3000))
-    single = f"{_price(rng)}|{_price(rng)}|{day}|{day}|{day}"
-    return _changes(4, _odd_period, _inner_day)(rng) + ";" + single
+def _shapes(rng: random.Random) -> list[tuple[Period, date]]:
+    """One period of each shape that a calendar can take by surprise, and a change date in it."""
+    year = rng.randint(2018, 2030)
+    leap = rng.choice([2020, 2024, 2028])
+    single = date(2019, 1, 1) + timedelta(days=rng.randint(0, 3000))
+
+    def within(first: date, last: date, latest: int | None = None) -> tuple[Period, date]:
+        days = (last - first).days
+        return (first, last), first + timedelta(days=rng.randint(2, latest or days - 2))
+
+    return [
+        within(date(leap, 1, 1), date(leap, 12, 31)),
+        within(date(leap, 2, rng.randint(2, 20)), date(leap + 1, 1, rng.randint(5, 28))),
+        within(date(year, 12, rng.randint(5, 20)), date(year + 1, 1, rng.randint(5, 20)), 10),
+        within(date(year, 2, rng.randint(5, 20)), date(year, 3, rng.randint(5, 20)), 12),
+        within(date(year, 3, 1), date(year, 3, 31), 20),
+        within(date(year, 10, 1), date(year, 10, 31), 20),
+        within(date(year, 4, 1), date(year, 6, 30), 50),
+        within(date(year, 1, 1), date(year + 1, 12, 31), 300),
+        ((single, single), single),
+    ]
+
+
+def _odd_periods(rng: random.Random) -> str:
+    """Periods of every shape, and prices whose shares are hard to round."""
+    cases: list[str] = []
+    for period, day in _shapes(rng):
+        while True:
+            old, new = _price(rng), _price(rng)
+            if old != new and (period[0] == period[1] or _telling(old, new, period, day)):
+                break
+        cases.append(f"{old}|{new}|{period[0]}|{period[1]}|{day}")
+    cases += _exact_halves(rng)
+    rng.shuffle(cases)
+    return ";".join(cases)
 
 
 def _same_price(rng: random.Random) -> str:
@@ -115,7 +197,7 @@ GENERATORS: dict[str, Draw] = {
     "change_first_day": _changes(3, _month, lambda rng, period: period[0]),
     "change_last_day": _changes(3, _month, lambda rng, period: period[1]),
     "change_leap": _changes(3, _leap_february, _inner_day),
-    "change_odd": _one_day_and_odd,
+    "change_odd": _odd_periods,
     "change_any": _changes(3, _odd_period, _inner_day),
     "change_same_price": _same_price,
     "change_in_and_out": _in_and_out,

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Set
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 
-from .amounts import CENT, Draw, to_cents
+from .amounts import CENT, Draw, to_cents, twice_rounded
 from .taxes import caught_by, java_round
 
 Promise = tuple[str, str, Decimal]
@@ -37,6 +37,19 @@ def redeemed(
 def added_up(subtotal: Decimal, coupons: list[Promise]) -> Decimal:
     """What is left if every percentage is taken of the subtotal."""
     return redeemed(subtotal, coupons, of_subtotal=True)
+
+
+def _with_coarse_percentages(decimals: int) -> Redeem:
+    """What is left if a percentage is first made a fraction of so many decimals."""
+    return lambda subtotal, coupons: redeemed(
+        subtotal, [(code, kind, round(value, decimals - 2)) for code, kind, value in coupons]
+    )
+
+
+def _rounded_twice(decimals: int) -> Redeem:
+    return lambda subtotal, coupons: redeemed(
+        subtotal, coupons, round_off=lambda off: twice_rounded(off, decimals)
+    )
 
 
 def _floating(subtotal: Decimal, coupons: list[Promise]) -> Decimal:
@@ -76,6 +89,13 @@ WRONG_COUPONS: dict[str, Redeem] = {
 }
 
 
+NEARLY_RIGHT: dict[str, Redeem] = {
+    **{f"fractions of {n} decimals": _with_coarse_percentages(n) for n in (3, 4, 5)},
+    **{f"twice, {n} decimals": _rounded_twice(n) for n in (3, 4)},
+}
+"""Programs that are wrong only about percentages with many decimals, or just below half a cent."""
+
+
 def draw_code(rng: random.Random) -> str:
     """A code with letters of both cases and, sometimes, a hyphen."""
     letters = "".join(rng.choice("ABCDEFGHIKLMNOPQRSTUVWXYZ") for _ in range(rng.randint(3, 6)))
@@ -85,6 +105,11 @@ def draw_code(rng: random.Random) -> str:
 def draw_percent(rng: random.Random) -> Promise:
     """A coupon of some percent."""
     return draw_code(rng), "P", Decimal(rng.randint(300, 4500)) / 100
+
+
+def _fine_percent(rng: random.Random, amount: Decimal) -> list[Promise]:
+    """A percentage with more decimals than most have."""
+    return [(draw_code(rng), "P", Decimal(rng.randint(300_001, 4_499_999)) / 100_000)]
 
 
 def draw_amount_off(rng: random.Random) -> Promise:
@@ -214,6 +239,27 @@ def _redemptions(
     return draw
 
 
+def _and_fine_percentages(redemptions: Draw) -> Draw:
+    """The same, and percentages that together catch every program that is nearly right."""
+
+    def draw(rng: random.Random) -> str:
+        cases = [redemptions(rng)]
+        missing = set(NEARLY_RIGHT)
+        while missing:
+            amount = _subtotal(rng)
+            coupons = _fine_percent(rng, amount)
+            right = redeemed(amount, coupons)
+            if CENTS & _wrong_about_coupons(amount, coupons):
+                continue
+            caught = {name for name in missing if NEARLY_RIGHT[name](amount, coupons) != right}
+            if caught:
+                cases.append(f"{amount}|{write_coupons(coupons)}")
+                missing -= caught
+        return ";".join(cases)
+
+    return draw
+
+
 Line = tuple[int, Decimal]
 
 
@@ -290,8 +336,8 @@ GENERATORS: dict[str, Draw] = {
         billed=True,
         count=4,
     ),
-    "coupon_single": _redemptions(
-        _one_percentage, {*CENTS, "half-even", "truncate"}, spare={"added up"}
+    "coupon_single": _and_fine_percentages(
+        _redemptions(_one_percentage, {*CENTS, "half-even", "truncate"}, spare={"added up"})
     ),
     "coupon_amounts": _redemptions(_amounts, every={"first only", "last only"}, spare={"added up"}),
     "coupon_percentage_first": _redemptions(

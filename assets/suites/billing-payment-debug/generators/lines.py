@@ -2,11 +2,14 @@
 
 import random
 from collections.abc import Callable, Set
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
-from .amounts import Draw, to_cents
+from .amounts import CENT, Draw, to_cents, twice_rounded
 from .coupons import Line, sum_of, write_bill
-from .taxes import wrong_taxes
+from .taxes import exact_tax, wrong_taxes
+
+TWICE = {f"twice, {n} decimals": n for n in (3, 4, 5, 6, 8, 10)}
+"""Programs that round to more decimals first; they are wrong just below half a cent."""
 
 
 def _wrong_totals(count: int, price: Decimal) -> dict[str, Decimal]:
@@ -15,6 +18,10 @@ def _wrong_totals(count: int, price: Decimal) -> dict[str, Decimal]:
         "price rounded": to_cents(price) * count,
         "four decimals": to_cents(price.quantize(Decimal("0.0001"), ROUND_HALF_UP) * count),
         "int": to_cents(price * ((count + 2**31) % 2**32 - 2**31)),
+        "price as double": to_cents(count * Decimal(repr(float(price)))),
+        "price of a double": to_cents(count * Decimal(float(price))),
+        "half a cent up": (count * price + Decimal("0.005")).quantize(CENT, ROUND_FLOOR),
+        **{name: twice_rounded(count * price, n) for name, n in TWICE.items()},
     }
 
 
@@ -36,6 +43,18 @@ def _half_fraction(rng: random.Random) -> Line:
         price = Decimal(rng.randint(1, 99_999)) / 10 ** rng.randint(3, 4)
         if count * price * 1000 % 10 == 5:
             return count, price
+
+
+def _nearly_half_fraction(rng: random.Random) -> Line:
+    """A total that falls short of half a cent by something in the fourth to twelfth decimal."""
+    count = rng.choice([1, 2, 4, 5, 8])
+    short = Decimal(rng.randint(1, 4)).scaleb(-rng.randint(4, 12))
+    return count, (Decimal(rng.randint(0, 9_999)) / 100 + Decimal("0.005") - short) / count
+
+
+def _long_price(rng: random.Random) -> Line:
+    """A price with more digits than a double keeps, by the thousand million."""
+    return rng.randint(10**10, 10**13), Decimal(rng.randint(10**17, 10**19)).scaleb(-18)
 
 
 def _credited(kind: Callable[[random.Random], Line]) -> Callable[[random.Random], Line]:
@@ -87,7 +106,7 @@ def _priced(
                 lines.append(line)
                 missing -= caught
         rng.shuffle(lines)
-        return ",".join(f"{quantity}*{price}" for quantity, price in lines)
+        return ",".join(f"{quantity}*{price:f}" for quantity, price in lines)
 
     return draw
 
@@ -100,7 +119,7 @@ def _and_whole_units(lines: Draw) -> Draw:
 def _summed(rng: random.Random) -> str:
     """Bills whose lines, summed up before they are rounded, give something else."""
     bills: list[str] = []
-    missing = {"half-even", "truncate", "four decimals", "double", "value-of"}
+    missing = {"half-even", "truncate", "four decimals", "double", "value-of", "taxed one by one"}
     while len(bills) < 5 or missing:
         lines = [rng.choice([_fraction, _half_fraction])(rng) for _ in range(rng.randint(2, 5))]
         totals = [_wrong_totals(*line) for line in lines]
@@ -109,12 +128,18 @@ def _summed(rng: random.Random) -> str:
         caught = {name for name in totals[0] if sum(total[name] for total in totals) != right}
         if "price rounded" not in caught or together == right:
             continue
+        bill = write_bill(rng, lines, "", right)
+        if bill is None:
+            continue
+        rate = Decimal(bill.partition("|")[0])
+        if sum(exact_tax(to_cents(n * price), rate) for n, price in lines) != exact_tax(
+            right, rate
+        ):
+            caught.add("taxed one by one")
         if len(bills) >= 5 and not missing & caught:
             continue
-        bill = write_bill(rng, lines, "", right)
-        if bill is not None:
-            bills.append(bill)
-            missing -= caught
+        bills.append(bill)
+        missing -= caught
     return ";".join(bills)
 
 
@@ -126,21 +151,29 @@ def _unusable_lines(rng: random.Random) -> str:
     return ",".join(lines)
 
 
+WRONG_FRACTIONS = {"half-even", "truncate", "double", "value-of", "four decimals", *TWICE}
+
+
 GENERATORS: dict[str, Draw] = {
     "line_fractions": _priced(
         _fraction,
         _half_fraction,
-        catch={"half-even", "truncate", "double", "value-of", "four decimals"},
+        _nearly_half_fraction,
+        catch={*WRONG_FRACTIONS, "price of a double"},
         every={"price rounded"},
     ),
     "line_credits": _priced(
         _credited(_fraction),
         _credited(_half_fraction),
-        catch={"half-even", "truncate", "double", "value-of", "four decimals"},
+        _credited(_nearly_half_fraction),
+        catch={*WRONG_FRACTIONS, "half a cent up"},
         every={"price rounded"},
     ),
     "line_huge": _priced(
-        _huge, catch={"double", "value-of", "four decimals"}, every={"price rounded", "int"}
+        _huge,
+        _long_price,
+        catch={"double", "value-of", "four decimals", "price as double", "price of a double"},
+        every={"price rounded", "int"},
     ),
     "line_bills": _summed,
     "line_whole_cents": _and_whole_units(_priced(_whole_cents, spare={"price rounded"})),

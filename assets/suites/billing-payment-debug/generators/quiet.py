@@ -69,24 +69,20 @@ def _new_due_day(rng: random.Random) -> str:
 
 
 def _alerts(rng: random.Random) -> str:
-    """A period; uses up to just below each threshold and onto it, or over all of them at once."""
+    """A period; uses up to just below each threshold and onto it, and as much again at its end."""
     start = datetime(2018, 1, 1, tzinfo=UTC) + timedelta(hours=rng.randint(0, 60_000))
     end = start + timedelta(days=rng.randint(20, 40), minutes=rng.randint(1, 500))
     included = rng.randint(100, 5_000) * 2 + 1
-    if rng.random() < 0.25:
-        steps = [included]
-    else:
-        edges = [-(-included * percent // 100) for percent in (50, 80, 100)]
-        steps = [units for edge in edges for units in (edge - 1, edge)]
+    edges = [-(-included * percent // 100) for percent in (50, 80, 100)]
+    steps = [units for edge in edges for units in (edge - 1, edge)]
     lines = []
     used = 0
     for step in steps:
         at = start + timedelta(seconds=rng.randint(0, int((end - start).total_seconds()) - 1))
         lines.append((at, step - used))
         used = step
-    if len(lines) > 1:
-        # the period's first moment belongs to it
-        lines[0] = (start, lines[0][1])
+    # the period's first moment belongs to it
+    lines[0] = (start, lines[0][1])
     outside = [end, start - timedelta(seconds=1)]
     for at in outside:
         lines.insert(rng.randint(0, len(lines)), (at, included))

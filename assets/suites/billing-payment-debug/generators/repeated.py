@@ -47,6 +47,18 @@ def _unrepeated(coupons: list[Promise]) -> list[Promise]:
     return [coupon for coupon in coupons if codes.count(_code_of(coupon)) == 1]
 
 
+def _turkish_capitals(code: str) -> str:
+    return code.replace("i", "\u0130").upper()
+
+
+def java_hash(text: str) -> int:
+    """What String.hashCode gives."""
+    value = 0
+    for letter in text:
+        value = (31 * value + ord(letter)) % 2**32
+    return value
+
+
 WRONG_DEDUPS: dict[str, Callable[[list[Promise]], list[Promise]]] = {
     "none": lambda coupons: coupons,
     "case-sensitive": lambda coupons: _keep_first(coupons, lambda coupon: coupon[0]),
@@ -66,6 +78,13 @@ WRONG_DEDUPS: dict[str, Callable[[list[Promise]], list[Promise]]] = {
     ),
     "start of code": lambda coupons: _keep_first(coupons, lambda coupon: _code_of(coupon)[:3]),
     "one coupon": lambda coupons: coupons[:1],
+    "turkish": lambda coupons: _keep_first(coupons, lambda coupon: _turkish_capitals(coupon[0])),
+    "hash of capitals": lambda coupons: _keep_first(
+        coupons, lambda coupon: java_hash(_code_of(coupon))
+    ),
+    "hash of small letters": lambda coupons: _keep_first(
+        coupons, lambda coupon: java_hash(coupon[0].lower())
+    ),
 }
 
 
@@ -83,11 +102,15 @@ def _wrong_about_codes(amount: Decimal, coupons: list[Promise]) -> set[str] | No
     left = redeemed(amount, right)
     if added_up(amount, right) != left:
         return None
-    return {
+    caught = {
         name
         for name, keep in WRONG_DEDUPS.items()
         if left not in (redeemed(amount, keep(coupons)), added_up(amount, keep(coupons)))
     }
+    # another order gives the same where every percentage is taken of the subtotal
+    if redeemed(amount, sorted(right, key=_code_of)) != left:
+        caught.add("sorted")
+    return caught
 
 
 def _any_coupon(rng: random.Random) -> Promise:
@@ -140,6 +163,18 @@ def _codes_with_hyphens(rng: random.Random) -> list[Promise]:
     return [(code, kind, value), (f"{code[:2]}-{code[2:]}", kind, value)]
 
 
+def _codes_with_one_hash(rng: random.Random) -> list[Promise]:
+    """Pairs of codes to which String.hashCode gives one number, in capitals or in small letters."""
+    _, kind, value = draw_amount_off(rng)
+    pairs = []
+    for letters, step, fold in (("PQRSTUVWX", 1, str.upper), ("nopqrstuvw", 2, str.lower)):
+        one, other = rng.choice("BCDEFGHKMN"), rng.choice(letters)
+        stem = fold(draw_code(rng))
+        twin = fold(chr(ord(one) + step)) + chr(ord(other) - 31 * step)
+        pairs += [f"{stem}{fold(one)}{other}", f"{stem}{twin}"]
+    return [(code, kind, value) for code in pairs]
+
+
 def _entered(
     *kinds: Callable[[random.Random], list[Promise]],
     catch: Set[str] = frozenset(),
@@ -190,26 +225,35 @@ def _same_codes_every_time(rng: random.Random) -> str:
     return ";".join(bills)
 
 
+NOT_ABOUT_LOOKS = {
+    *("none", "case-sensitive", "last stands", "neighbours", "all of a code"),
+    *("same coupon", "turkish"),
+}
+"""Programs that take different codes for different ones, as they must."""
+
+
 GENERATORS: dict[str, Draw] = {
     "entered_twice": _entered(
         _twice, catch={"one coupon", "same kind"}, every={"none"}, spare={"case-sensitive"}
     ),
     "entered_respelled": _entered(
-        _twice_respelled, catch={"one coupon", "same kind"}, every={"none", "case-sensitive"}
+        _twice_respelled,
+        catch={"one coupon", "same kind", "turkish"},
+        every={"none", "case-sensitive"},
     ),
     "entered_later": _entered(
         _again_later, every={"none", "case-sensitive", "neighbours", "one coupon"}
     ),
     "entered_other_value": _entered(
         _same_code_other_value,
-        catch={"all of a code", "one coupon"},
+        catch={"all of a code", "one coupon", "sorted"},
         every={"none", "case-sensitive", "last stands", "same coupon"},
     ),
     "entered_look_alikes": _entered(
         _look_alikes,
         _codes_with_hyphens,
-        catch=WRONG_DEDUPS.keys()
-        - {"none", "case-sensitive", "last stands", "neighbours", "all of a code", "same coupon"},
+        _codes_with_one_hash,
+        catch=WRONG_DEDUPS.keys() - NOT_ABOUT_LOOKS,
         spare={"none"},
     ),
     "entered_every_time": _same_codes_every_time,

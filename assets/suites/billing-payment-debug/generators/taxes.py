@@ -2,17 +2,18 @@
 
 import random
 from collections.abc import Callable, Iterator, Set
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from math import floor
 
-from .amounts import CENT, Draw
+from .amounts import CENT, EXACT, Draw, to_cents, twice_rounded
 
 Pair = tuple[Decimal, Decimal]
 
 
-def _exact_tax(amount: Decimal, rate: Decimal) -> Decimal:
-    return (amount * rate).quantize(CENT, ROUND_HALF_UP)
+def exact_tax(amount: Decimal, rate: Decimal) -> Decimal:
+    """The tax, to the cent."""
+    return to_cents(EXACT.multiply(amount, rate))
 
 
 def java_round(value: float) -> int:
@@ -23,17 +24,43 @@ def java_round(value: float) -> int:
 def wrong_taxes(amount: Decimal, rate: Decimal) -> dict[str, Decimal]:
     """What the wrong programs answer: floating point in three coats, other ways of rounding."""
     product = float(amount) * float(rate)
+    exact = EXACT.multiply(amount, rate)
 
     def cents(value: float) -> Decimal:
-        return Decimal(repr(value)).quantize(CENT, ROUND_HALF_UP)
+        return to_cents(Decimal(repr(value)))
 
     return {
         "double": cents(java_round(product * 100) / 100.0),
         "epsilon": cents(java_round(product * 100 + 1e-6) / 100.0),
         "value-of": cents(product),
-        "half-even": (amount * rate).quantize(CENT, ROUND_HALF_EVEN),
-        "truncate": (amount * rate).quantize(CENT, ROUND_DOWN),
+        "half-even": exact.quantize(CENT, ROUND_HALF_EVEN, EXACT),
+        "truncate": exact.quantize(CENT, ROUND_DOWN, EXACT),
     }
+
+
+def nearly_right_taxes(amount: Decimal, rate: Decimal) -> dict[str, Decimal]:
+    """What programs answer that lose digits only where there are many, or round twice."""
+    exact = EXACT.multiply(amount, rate)
+
+    def times(factor: Decimal) -> Decimal:
+        return to_cents(EXACT.multiply(amount, factor))
+
+    return {
+        "rate as double": times(Decimal(repr(float(rate)))),
+        "rate of a double": times(Decimal(float(rate))),
+        "amount as double": to_cents(EXACT.multiply(Decimal(repr(float(amount))), rate)),
+        "amount rounded": exact_tax(to_cents(amount), rate),
+        **{f"{digits} digits": to_cents(Context(digits).plus(exact)) for digits in (7, 16, 34)},
+        **{f"rate of {n} decimals": times(round(rate, n)) for n in (4, 6, 10, 16)},
+        **{f"twice, {n} decimals": twice_rounded(exact, n) for n in (3, 4, 6, 8, 10, 16)},
+        "half a cent up": EXACT.add(exact, Decimal("0.005")).quantize(CENT, ROUND_FLOOR, EXACT),
+    }
+
+
+def nearly_right(amount: Decimal, rate: Decimal) -> set[str]:
+    """The programs that are wrong here only because digits get lost on the way."""
+    right = exact_tax(amount, rate)
+    return {name for name, tax in nearly_right_taxes(amount, rate).items() if tax != right}
 
 
 def caught_by(pairs: list[Pair]) -> set[str]:
@@ -42,7 +69,7 @@ def caught_by(pairs: list[Pair]) -> set[str]:
         name
         for amount, rate in pairs
         for name, tax in wrong_taxes(amount, rate).items()
-        if tax != _exact_tax(amount, rate)
+        if tax != exact_tax(amount, rate)
     }
 
 
@@ -82,6 +109,33 @@ def _ledger(rng: random.Random) -> Pair:
 
 def _many_decimals(rng: random.Random) -> Pair:
     return Decimal(rng.randint(10**9, 10**13)) / 100, Decimal(rng.randint(1, 99_999)) / 100_000
+
+
+def _many_digits(rng: random.Random) -> Pair:
+    """Amounts and rates with more digits than a double, or a decimal of fixed length, keeps."""
+    if rng.random() < 0.3:
+        rate = Decimal(rng.randint(1, 10**28)) / 10**28
+        return Decimal(rng.randint(10**20, 10**24)) / 100, rate
+    amount = Decimal(rng.randint(10_000, 99_999_999)) / 10 ** rng.choice([2, 2, 3, 5])
+    tax = (Decimal(rng.randint(100, 99_999)) + Decimal("0.5")) / 100
+    # short of half a cent from the tenth decimal on, or only where nobody looks any more
+    decimals = rng.choice([10, 20, 50])
+    rate = EXACT.divide(tax, amount).quantize(Decimal(1).scaleb(-decimals), ROUND_DOWN, EXACT)
+    return (amount, rate) if 0 < rate < 1 else _many_digits(rng)
+
+
+def _many_decimals_and_digits(rng: random.Random) -> str:
+    """Rates of some decimals, and cases that together catch every program that loses digits."""
+    cases: list[Pair] = []
+    missing = set(nearly_right_taxes(Decimal(1), Decimal(1))) - {"half a cent up"}
+    while missing:
+        pair = rng.choice([_many_digits, _many_digits, _half])(rng)
+        caught = nearly_right(*pair)
+        if missing & caught and not {"half-even"} & caught_by([pair]):
+            cases.append(pair)
+            missing -= caught
+    written = [f"{amount:f}*{rate:f}" for amount, rate in cases]
+    return ";".join([_some_decimals(rng), *written])
 
 
 def _credit(rng: random.Random) -> Pair:
@@ -168,10 +222,10 @@ def _bills(rng: random.Random) -> str:
             rate = (cents + Decimal("0.49999995")) / 100 / amount
             rate = rate.quantize(Decimal("1e-14"), ROUND_DOWN)
         totals = [count * price for count, price in lines]
-        right = sum(_exact_tax(total, rate) for total in totals)
+        right = sum(exact_tax(total, rate) for total in totals)
         wrong = [wrong_taxes(total, rate) for total in totals]
         caught = {name for name in wrong[0] if sum(one[name] for one in wrong) != right}
-        if _exact_tax(sum(totals, Decimal(0)), rate) != right:
+        if exact_tax(sum(totals, Decimal(0)), rate) != right:
             caught.add("together")
         if len(bills) < 8 or catch & caught:
             bills.append(f"{rate}:" + ",".join(f"{count}*{price}" for count, price in lines))
@@ -189,16 +243,19 @@ def _successive_rates(rng: random.Random) -> str:
     while len(entries) < 4:
         amount = Decimal(rng.randint(1_000, 99_999)) / 100
         rates = [Decimal(rate) for rate in rng.sample(RATES, 3)]
-        taxes = {_exact_tax(amount, rate) for rate in rates}
+        taxes = {exact_tax(amount, rate) for rate in rates}
         if len(taxes) == 3 and not caught_by([(amount, rate) for rate in rates]) - {"truncate"}:
             entries.append(f"{amount}*" + ",".join(map(str, rates)))
     return ";".join(entries)
 
 
+_some_decimals = _pairs(_many_decimals, FLOATING, spare={"half-even"})
+
+
 GENERATORS: dict[str, Draw] = {
     "tax_half": _pairs(_half, {*FLOATING, "half-even", "truncate"}),
     "tax_ledger": _pairs(_ledger, FLOATING, spare={"half-even"}),
-    "tax_many_decimals": _pairs(_many_decimals, FLOATING, spare={"half-even"}),
+    "tax_many_decimals": _many_decimals_and_digits,
     "tax_near_half": _pairs(_near_half, FLOATING, spare={"half-even"}),
     "tax_credit": _pairs(_credit, {*FLOATING, "half-even", "truncate"}),
     "tax_bills": _bills,

@@ -3,12 +3,14 @@
 import random
 from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 from .amounts import Draw
 
 DAY, TICK = timedelta(days=1), timedelta(microseconds=1)
+OFFSETS = {"-09:30": (-9, 30), "+05:30": (5, 30), "+12:45": (12, 45), "UTC-07:00": (-7, 0)}
+"""Zones that are no places; who looks them up by name among places does not find them."""
 WEST = ["America/Phoenix", "Pacific/Honolulu", "America/Bogota", "America/Lima", "America/Panama"]
 EAST = ["Asia/Tokyo", "Asia/Kolkata", "Asia/Kathmandu", "Asia/Singapore", "Australia/Brisbane"]
 NORTH = ["America/New_York", "America/Los_Angeles", "Europe/Berlin", "Europe/Helsinki"]
@@ -33,16 +35,23 @@ class Metered:
         return f"{self.zone}|{self.first}|{self.last}|{uses}"
 
 
+def _zone(name: str) -> tzinfo:
+    if name not in OFFSETS:
+        return ZoneInfo(name)
+    hours, minutes = OFFSETS[name]
+    return timezone(timedelta(hours=hours, minutes=minutes if hours > 0 else -minutes))
+
+
 def _start(day: date, zone: str) -> datetime:
-    return datetime.combine(day, time.min, ZoneInfo(zone)).astimezone(UTC)
+    return datetime.combine(day, time.min, _zone(zone)).astimezone(UTC)
 
 
 def _offset(at: datetime, zone: str) -> timedelta:
-    return at.astimezone(ZoneInfo(zone)).utcoffset() or timedelta(0)
+    return at.astimezone(_zone(zone)).utcoffset() or timedelta(0)
 
 
 def _standard(at: datetime, zone: str) -> timedelta:
-    return _offset(at, zone) - (at.astimezone(ZoneInfo(zone)).dst() or timedelta(0))
+    return _offset(at, zone) - (at.astimezone(_zone(zone)).dst() or timedelta(0))
 
 
 def _local_day(at: datetime, zone: str) -> date:
@@ -83,6 +92,13 @@ def _wrong_reports(case: Metered) -> dict[str, dict[date, int]]:
         ),
         "start-excluded": _report(case, within=lambda at: start < at < end),
         "end-included": _report(case, within=lambda at: start <= at <= end),
+        "last-24-hours": _report(case, within=lambda at: start <= at < _start(last, zone) + DAY),
+        "days-of-24-hours": _report(
+            case, within=lambda at: start <= at < start + ((last - first).days + 1) * DAY
+        ),
+        "name": _report(
+            case, lambda at: (at if zone in OFFSETS else at + _offset(at, zone)).date()
+        ),
     }
 
 
@@ -117,8 +133,10 @@ def _metered(
 def _used(
     rng: random.Random, zone: str, first: date, days: int, moments: list[datetime]
 ) -> Metered:
-    """Use at all the moments, reported in no order."""
+    """Use at all the moments, reported in no order; some of it is much."""
     uses = [(at, rng.randint(1, 9_999)) for at in moments]
+    for n in rng.sample(range(len(uses)), k=2):
+        uses[n] = (uses[n][0], rng.randint(2**31, 2**40))
     rng.shuffle(uses)
     return Metered(zone, first, first + (days - 1) * DAY, tuple(uses))
 
@@ -132,14 +150,16 @@ def _some_day(rng: random.Random) -> date:
 
 
 def _evenings(rng: random.Random) -> Metered:
-    zone, first, days = rng.choice(WEST), _some_day(rng), rng.randint(3, 6)
+    zone = rng.choice([*WEST, "-09:30", "UTC-07:00"])
+    first, days = _some_day(rng), rng.randint(3, 6)
     starts = [_start(first + n * DAY, zone) for n in range(days)]
     evenings = [start + _hours(rng, 19.1, 23.9) for start in starts]
     return _used(rng, zone, first, days, evenings + [at + _hours(rng, 0, 19) for at in starts])
 
 
 def _mornings(rng: random.Random) -> Metered:
-    zone, first, days = rng.choice(EAST), _some_day(rng), rng.randint(3, 6)
+    zone = rng.choice([*EAST, "+05:30", "+12:45"])
+    first, days = _some_day(rng), rng.randint(3, 6)
     starts = [_start(first + n * DAY, zone) for n in range(days)]
     mornings = [start + _hours(rng, 0.1, 5.4) for start in starts]
     return _used(rng, zone, first, days, mornings + [at + _hours(rng, 6, 23.9) for at in starts])
@@ -153,11 +173,13 @@ def _clock_changes(rng: random.Random) -> Metered:
         for day in (date(year, 1, 3) + n * DAY for n in range(355))
         if _start(day + DAY, zone) - _start(day, zone) != DAY
     ]
-    first = rng.choice(changes) - 2 * DAY
-    midnights = [_start(first + n * DAY, zone) for n in range(6)]
+    changed = rng.choice(changes)
+    midnights = [_start(changed + n * DAY, zone) for n in range(-2, 4)]
     sides = [at - _hours(rng, 0.05, 0.9) for at in midnights]
     sides += [at + _hours(rng, 0.05, 0.9) for at in midnights]
-    return _used(rng, zone, first, 5, sides)
+    # days around it, up to it, from it on, or it alone
+    first, days = rng.choice([(-2, 5), (-1, 2), (0, 2), (0, 1)])
+    return _used(rng, zone, changed + first * DAY, days, sides)
 
 
 def _midnights(rng: random.Random) -> Metered:
@@ -204,12 +226,12 @@ def _in_greenwich(rng: random.Random) -> Metered:
     )
 
 
-CLOCKS = {"standard", "first", "last", "24-hours"}
+CLOCKS = {"standard", "first", "last", "24-hours", "last-24-hours", "days-of-24-hours"}
 
 
 GENERATORS: dict[str, Draw] = {
-    "usage_evenings": _metered(_evenings, {"utc", "utc-range", "elsewhere"}, spare=CLOCKS),
-    "usage_mornings": _metered(_mornings, {"utc", "utc-range", "elsewhere"}, spare=CLOCKS),
+    "usage_evenings": _metered(_evenings, {"utc", "utc-range", "elsewhere", "name"}, spare=CLOCKS),
+    "usage_mornings": _metered(_mornings, {"utc", "utc-range", "elsewhere", "name"}, spare=CLOCKS),
     "usage_clock_changes": _metered(_clock_changes, {"utc", "utc-range", "elsewhere", *CLOCKS}),
     "usage_midnights": _metered(
         _midnights,

@@ -58,6 +58,14 @@ public final class Cases {
         private static final long serialVersionUID = 1;
     }
 
+    static class Rule extends RuntimeException {
+        private static final long serialVersionUID = 1;
+    }
+
+    static final class OfThisCase extends Rule {
+        private static final long serialVersionUID = 1;
+    }
+
     private static volatile Desk earlier;
 
     public static void scalars(Desk desk) {
@@ -150,6 +158,23 @@ public final class Cases {
             }
         });
         throw new Secret();
+    }
+
+    public static void kinds(Desk desk) {
+        desk.observe("own", () -> {
+            throw new OfThisCase();
+        });
+        Desk.observeAs(Rule.class);
+        desk.observe("kind", () -> {
+            throw new OfThisCase();
+        });
+        desk.observe("itself", () -> {
+            throw new Rule();
+        });
+        desk.observe("other", () -> {
+            throw new IllegalStateException();
+        });
+        throw new OfThisCase();
     }
 
     private static int recurse(int depth) {

@@ -81,6 +81,7 @@ final class Counter {
             desk.see("b", invoice.discount());
             desk.see("c", invoice.tax());
             desk.see("d", invoice.id());
+            desk.see("s", List.of(invoice.discount().scale(), invoice.tax().scale(), invoice.total().scale()));
             desk.observe("e", () -> invoices.require(invoice.id()).total());
             return invoice.total();
         });

@@ -1,5 +1,6 @@
 package drivers;
 
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.Customer;
 import com.acme.billing.model.Plan;
 import com.acme.billing.model.Proration;
@@ -10,12 +11,19 @@ import com.acme.billing.repository.SubscriptionRepository;
 import com.acme.billing.service.SubscriptionService;
 import gradekeeper.kit.Desk;
 import java.time.LocalDate;
+import java.util.TimeZone;
 
 /**
  * Changes plans. Input {@code cases}: {@code old price|new price|first day|last day|change date}, separated by
  * semicolons; every case gets subscriptions and plans of its own, named after the inputs {@code sub} and {@code plan}.
  */
 public final class DeskA {
+
+    static {
+        Desk.observeAs(BillingException.class);
+        // days do not depend on where the process runs, nor on its clocks
+        TimeZone.setDefault(TimeZone.getTimeZone("Europe/Berlin"));
+    }
 
     private DeskA() {
     }
@@ -25,6 +33,8 @@ public final class DeskA {
         for (Case one : office.cases()) {
             desk.observe("a", () -> office.quote(one));
             desk.observe("b", () -> office.quote(one).net());
+            desk.observe("s", () -> office.quote(one).credit().scale());
+            desk.observe("s", () -> office.quote(one).charge().scale());
         }
     }
 

@@ -1,5 +1,6 @@
 package drivers;
 
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.Coupon;
 import com.acme.billing.service.DiscountService;
 import gradekeeper.kit.Desk;
@@ -10,6 +11,10 @@ import java.util.List;
  * Redeems coupons. Input {@code cases}: {@code subtotal|code:kind and value,…}, or bills, separated by semicolons.
  */
 public final class DeskF {
+
+    static {
+        Desk.observeAs(BillingException.class);
+    }
 
     private DeskF() {
     }
@@ -43,6 +48,7 @@ public final class DeskF {
         }
         List<Coupon> coupons = List.of(Counter.coupon(code, desk.text("usable")));
         redeem(desk, service, subtotal.negate(), coupons);
+        redeem(desk, service, subtotal.negate(), List.of());
         redeem(desk, service, BigDecimal.ZERO, coupons);
         redeem(desk, service, subtotal, coupons);
     }

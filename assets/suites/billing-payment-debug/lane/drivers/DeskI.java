@@ -1,5 +1,6 @@
 package drivers;
 
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.Customer;
 import com.acme.billing.model.LineItem;
 import com.acme.billing.model.TaxRate;
@@ -12,6 +13,10 @@ import java.util.List;
 
 /** Registers tax rates. Input {@code cases}: {@code amount*rate,rate,…}, separated by semicolons. */
 public final class DeskI {
+
+    static {
+        Desk.observeAs(BillingException.class);
+    }
 
     private DeskI() {
     }
@@ -99,6 +104,14 @@ public final class DeskI {
         desk.observe("b", () -> office.service.rateFor(desk.text("region")));
         for (Entry entry : others) {
             desk.observe("c", () -> office.service.taxOn(entry.lines(), entry.customer()));
+        }
+        // another company, whose rates are of other regions, though they have the same names
+        Office next = new Office(desk, new TaxRateRepository());
+        desk.observe("d", () -> next.service.rateFor(others.get(0).region));
+        for (Entry entry : next.entries) {
+            next.service.registerRate(new TaxRate(entry.region, entry.rates.get(2)));
+            desk.observe("d", () -> next.service.rateFor(entry.region));
+            desk.observe("b", () -> office.service.calculateTax(BigDecimal.ONE, entry.region));
         }
     }
 

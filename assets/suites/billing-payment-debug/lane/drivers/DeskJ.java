@@ -1,5 +1,6 @@
 package drivers;
 
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.UsageRecord;
 import com.acme.billing.repository.UsageRepository;
 import com.acme.billing.service.UsageReportService;
@@ -10,12 +11,19 @@ import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TimeZone;
 
 /**
  * Reports use day by day. Input {@code cases}: {@code zone|first day|last day|instant*units,…}, separated by
  * semicolons; the use is that of the customer {@code cus}.
  */
 public final class DeskJ {
+
+    static {
+        Desk.observeAs(BillingException.class);
+        // the books are kept where the company is, not where the process runs
+        TimeZone.setDefault(TimeZone.getTimeZone("Pacific/Chatham"));
+    }
 
     private DeskJ() {
     }

@@ -1,6 +1,7 @@
 package drivers;
 
 import com.acme.billing.export.CsvExport;
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.Coupon;
 import com.acme.billing.model.CreditNote;
 import com.acme.billing.model.Customer;
@@ -42,6 +43,10 @@ import java.util.List;
 /** The quieter rooms of the house. Inputs {@code cases}: lines separated by semicolons, their fields by {@code |}. */
 public final class DeskK {
 
+    static {
+        Desk.observeAs(BillingException.class);
+    }
+
     private DeskK() {
     }
 
@@ -72,6 +77,8 @@ public final class DeskK {
         desk.observe("a", () -> office.bill(desk.text("other"), desk.decimal("price")).id());
         desk.observe("a", () -> office.bills.generateInvoice(desk.text("cus"), List.of(), List.of()).id());
         desk.observe("a", () -> office.bill(desk.text("cus"), desk.decimal("price").negate()).id());
+        desk.observe("a", () -> office.bills.generateInvoice(desk.text("cus"),
+            List.of(new LineItem("L", 1, desk.decimal("price").negate())), List.of()).id());
         office.move("S");
         desk.observe("a", () -> office.bill(desk.text("cus"), desk.decimal("price")).id());
         office.move("R");
@@ -149,6 +156,7 @@ public final class DeskK {
         desk.observe("c", () -> service.statementFor(desk.text("cus")).lines().stream()
             .map(StatementService.Line::balance).toList());
         desk.observe("b", () -> service.statementFor(desk.text("inv")).balance());
+        desk.observe("s", () -> service.statementFor(desk.text("inv")).balance().scale());
     }
 
     /** Cases: the first due date, days from it to those of other invoices, days from it to the days of reminding. */
@@ -209,7 +217,12 @@ public final class DeskK {
             desk.observe("a", () -> service.check(desk.text("cus"), from, until, included));
         }
         desk.observe("a", () -> service.check(desk.text("cus"), from, until, included));
+        // all at once, of which one message does not come through at first
         desk.observe("a", () -> service.check(desk.text("cus"), until, until.plusSeconds(1), included));
+        desk.observe("a", () -> service.check(desk.text("cus"), until, until.plusSeconds(1), included));
+        // another period, though it starts with the first one
+        desk.observe("a", () -> service.check(desk.text("cus"), from, until.plusSeconds(1), included));
+        desk.observe("a", () -> service.check(desk.text("other"), from, until, included));
     }
 
     /** Cases: id and price; plans number one and two are withdrawn, number one is offered again. */

@@ -4,6 +4,7 @@ import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
  * What a driver works at: inputs that the referee drew, doubles that the referee plays, threads, and
@@ -30,6 +31,9 @@ public final class Desk {
             super(message);
         }
     }
+
+    /** Kinds of which each instance is observed as one, whatever its own class. */
+    private static final List<Class<? extends Throwable>> KINDS = new CopyOnWriteArrayList<>();
 
     private final Wire wire;
     private final Wire.Case current;
@@ -70,6 +74,14 @@ public final class Desk {
         wire.observe(current, key, Values.write(value));
     }
 
+    /**
+     * From now on whatever is thrown and is a {@code kind} is observed as that class, also if its own
+     * is a subclass: code that must throw one may say more in a class of its own.
+     */
+    public static void observeAs(Class<? extends Throwable> kind) {
+        KINDS.add(kind);
+    }
+
     /** Runs code and observes its value or the class of what it throws, one like the other. */
     public void observe(String key, Callable<?> code) {
         Object value;
@@ -77,10 +89,19 @@ public final class Desk {
             value = code.call();
         } catch (Throwable thrown) {
             // The driver's own mistake must not pass for something that the code under test did.
-            wire.observeThrown(current, thrown instanceof NoInput ? "driver" : key, thrown);
+            wire.observeThrown(current, thrown instanceof NoInput ? "driver" : key, kind(thrown));
             return;
         }
         see(key, value);
+    }
+
+    private static Class<?> kind(Throwable thrown) {
+        for (Class<?> kind : KINDS) {
+            if (kind.isInstance(thrown)) {
+                return kind;
+            }
+        }
+        return thrown.getClass();
     }
 
     /** Starts a thread of that name which does the same as {@link #observe}. */

@@ -124,9 +124,9 @@ public final class Runner {
             Class.forName(driver).getMethod(current.method, Desk.class)
                     .invoke(null, new Desk(wire, current));
         } catch (InvocationTargetException thrown) {
-            wire.observeThrown(current, "driver", thrown.getCause());
+            wire.observeThrown(current, "driver", thrown.getCause().getClass());
         } catch (Throwable thrown) {
-            wire.observeThrown(current, "driver", thrown);
+            wire.observeThrown(current, "driver", thrown.getClass());
         }
         wire.done(current);
     }

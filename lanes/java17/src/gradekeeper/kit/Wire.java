@@ -92,9 +92,9 @@ final class Wire {
         observation(source, key, "\"value\":" + value);
     }
 
-    synchronized void observeThrown(Case source, String key, Throwable thrown) {
+    synchronized void observeThrown(Case source, String key, Class<?> thrown) {
         StringBuilder body = new StringBuilder("\"threw\":");
-        Json.quote(body, Values.name(thrown.getClass()));
+        Json.quote(body, Values.name(thrown));
         observation(source, key, body.toString());
     }
 
