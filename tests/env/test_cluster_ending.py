@@ -24,11 +24,13 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(900)]
 # Processes that ignore a polite end and use what they can of the node, one of them watching for the
 # submission, and a heap of files that take their node a while to remove.
 LEAVES = """
-for n in 1 2 3 4; do
-  setsid sh -c 'trap "" TERM HUP INT; while :; do touch src/shop/Late.java 2>/dev/null; done' &
-done
+cat >/tmp/stay <<'END'
+trap "" TERM HUP INT
+while :; do touch src/shop/Late.java; done
+END
+for n in 1 2; do setsid sh /tmp/stay </dev/null >/dev/null 2>&1 & done
 mkdir /tmp/heap; cd /tmp/heap
-python3 -c 'for n in range(20000): open(str(n), "w").close()'
+python3 -c 'for n in range(5000): open(str(n), "w").close()'
 """
 
 
