@@ -222,6 +222,7 @@ OBJECTS = {
         },
     },
     "failing": opaque("drivers.Cases$Failing"),
+    "wordy": opaque("drivers.Cases$Wordy"),
     "liar": opaque("drivers.Cases$Liar"),
     "double": opaque("java.lang.Double"),
     "char": opaque("java.lang.Character"),

@@ -166,6 +166,22 @@ def test_what_no_file_system_takes_is_told_by_name(
     assert b"a file name has at most 255 bytes" in found.log
 
 
+def test_a_class_of_a_long_name_is_observed_as_another_and_breaks_no_protocol(
+    tmp_path: Path, tiny: Bundle, lane: LocalLane
+) -> None:
+    """The name is cut, at an odd place that is inside of a letter of two halves."""
+    package = ".".join(["ab", *["\U0001d400" * 50] * 3])
+    name = f"{package}.Thrown"
+    sources = {
+        "src/shop/Basket.java": GOLD.replace(
+            "return cents", f"if (cents > 0) throw new {name}(); return cents"
+        ),
+        "src/Thrown.java": class_of("Thrown extends RuntimeException", package),
+    }
+    found = grade(write(tmp_path / "submission", sources), tiny, lane)
+    assert found.result.outcomes == "FF", found.log.decode()
+
+
 LIMITS = {
     build_ends.TOO_MANY: {
         "src/shop/Many.java": "package shop; class Many {"

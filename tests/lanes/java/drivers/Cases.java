@@ -24,6 +24,8 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class Cases {
     record Point(int x, BigDecimal y) {}
 
+    record Wordy(int nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn) {}
+
     record Nested(String name, Point point, List<Point> more) {}
 
     record Failing(int x) {
@@ -96,6 +98,7 @@ public final class Cases {
         desk.see("point", new Point(1, new BigDecimal("2.50")));
         desk.see("nested", new Nested("n", new Point(1, null), List.of(new Point(2, BigDecimal.ONE))));
         desk.see("failing", new Failing(1));
+        desk.see("wordy", new Wordy(1));
         desk.see("liar", new Liar());
         desk.see("double", 0.5);
         desk.see("char", 'c');

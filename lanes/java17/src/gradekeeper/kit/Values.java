@@ -51,7 +51,12 @@ final class Values {
     /** A class name, cut to what the protocol takes. */
     static String name(Class<?> type) {
         String name = type.getName();
-        return name.length() <= MAX_NAME ? name : name.substring(0, MAX_NAME);
+        if (name.length() <= MAX_NAME) {
+            return name;
+        }
+        // Never between the two halves of a letter, which no reader takes apart.
+        boolean halves = Character.isHighSurrogate(name.charAt(MAX_NAME - 1));
+        return name.substring(0, halves ? MAX_NAME - 1 : MAX_NAME);
     }
 
     private void write(Object value, int depth) {
@@ -214,7 +219,7 @@ final class Values {
         out.append(",\"f\":{");
         boolean first = true;
         for (RecordComponent component : type.getRecordComponents()) {
-            if (elements <= 0) {
+            if (elements <= 0 || component.getName().length() > MAX_NAME) {
                 return false;
             }
             out.append(first ? "" : ",");
