@@ -12,7 +12,14 @@ import time
 import pytest
 
 from billing_payment_debug import defects
-from billing_payment_debug.inspection import MAX_BYTES, MAX_FILES, UNREADABLE, Inspection, inspect
+from billing_payment_debug.inspection import (
+    MAX_BYTES,
+    MAX_FILES,
+    UNREADABLE,
+    Inspection,
+    inspect,
+    shown,
+)
 from gradekeeper.suites.trees import archive_tree
 from hostile.archives import KINDS
 
@@ -93,6 +100,13 @@ def test_deep_folders_are_told_and_take_no_files_of_this_process_away() -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert found.main_files_changed == (deep, TAX)
+
+
+def test_a_trace_keeps_paths_of_a_bounded_length_and_all_of_them_apart() -> None:
+    long = [f"src/main/java/{'a/' * 500}{n}.java" for n in range(100)]
+    kept = [shown(path) for path in [*long, TAX]]
+    assert len(set(kept)) == 101 and max(map(len, kept)) <= 200
+    assert kept[-1] == TAX
 
 
 @pytest.mark.parametrize("kind", KINDS)

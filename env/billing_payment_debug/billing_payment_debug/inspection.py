@@ -39,6 +39,19 @@ class Inspection:
     main_files_changed: tuple[str, ...]
 
 
+_MAX_SHOWN: Final = 200
+
+
+def shown(path: str) -> str:
+    """A path as a trace keeps it: a long one is cut, and stays another than all others; pure.
+
+    A thousand paths of thousands of bytes would be an agent's to write into every trace.
+    """
+    if len(path) <= _MAX_SHOWN:
+        return path
+    return f"{path[: _MAX_SHOWN - 40]}…{hashlib.sha256(path.encode()).hexdigest()[:32]}"
+
+
 UNREADABLE: Final = Inspection(False, ())
 """Of what could not be sent or is no archive: nothing is known, so nothing is credited."""
 

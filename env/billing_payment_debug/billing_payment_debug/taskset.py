@@ -21,6 +21,7 @@ from billing_payment_debug.inspection import (
     UNREADABLE,
     Inspection,
     inspect,
+    shown,
 )
 from billing_payment_debug.local import LocalGradingError, LocalSetupError, grade_in_turn
 from billing_payment_debug.prompts import VARIANTS, build_prompt
@@ -202,7 +203,7 @@ class BillingTask(GradedTask, vf.Task[BillingData, vf.State, BillingTaskConfig])
                 raise SandboxError(str(error)) from error
         trace.info[REPORT_KEY] = {
             "public_tests_intact": found.public_tests_intact,
-            "main_files_changed": list(found.main_files_changed),
+            "main_files_changed": [shown(path) for path in found.main_files_changed],
         }
 
     async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
