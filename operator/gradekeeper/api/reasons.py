@@ -42,7 +42,8 @@ class Reason(StrEnum):
     WAITING_FOR_CAPACITY = (
         "WaitingForCapacity",
         None,
-        "As many gradings run as the installation allows; the job starts when one of them ends.",
+        "As many gradings run as the installation or the namespace's quota allows; the job starts "
+        "when there is room.",
     )
     SUITE_NOT_READY = (
         "SuiteNotReady",
@@ -207,8 +208,8 @@ class ProgressReason(StrEnum):
         return member
 
     ADMITTED = ("Admitted", "The job has its suite, its submission and a place.")
-    POD_PENDING = ("PodPending", "The Pod exists; its containers do not run yet.")
-    POD_RUNNING = ("PodRunning", "The referee and the lane run.")
+    POD_PENDING = ("PodPending", "The Pod exists; its referee does not run yet.")
+    POD_RUNNING = ("PodRunning", "The referee runs.")
     RETRYING = ("Retrying", "The platform failed the last attempt; another one follows.")
     FINISHED = ("Finished", "The job has its verdict.")
 

@@ -72,8 +72,9 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
     ),
     Reason.WAITING_FOR_CAPACITY: Advice(
         "The installation runs a bounded number of grading Pods at a time, and all its places are"
-        " taken. Waiting is charged to no deadline.",
-        "Wait. If the nodes have room for more, raise `grading.maxPodsInFlight` of the chart.",
+        " taken, or the namespace's quota is. Waiting is charged to no deadline.",
+        "Wait. If the nodes have room for more, raise `grading.maxPodsInFlight` of the chart, and"
+        " the quota with it.",
     ),
     Reason.SUITE_NOT_READY: Advice(
         "Jobs start only once their suite is signed by a trusted author and its own gold and null"
