@@ -1,5 +1,6 @@
 package drivers;
 
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.Invoice;
 import com.acme.billing.model.InvoiceStatus;
 import com.acme.billing.model.LineItem;
@@ -17,6 +18,10 @@ import java.util.concurrent.Callable;
 
 /** Gives money back. Inputs: {@code total} of the invoice {@code inv}, paid by the payment {@code pay}. */
 public final class DeskC {
+
+    static {
+        Desk.observeAs(BillingException.class);
+    }
 
     private DeskC() {
     }
@@ -100,11 +105,16 @@ public final class DeskC {
         Till till = new Till(desk);
         till.ask(BigDecimal.ZERO);
         till.ask(till.total.negate());
+        till.ask(new BigDecimal("0.004"));
+        till.ask(till.total.add(new BigDecimal("0.005")));
         till.askFor(desk.text("other"), till.total);
         till.add(desk.text("open"), InvoiceStatus.OPEN);
         till.askFor(desk.text("open"), till.total);
         till.close();
-        till.ask(till.total);
+        // half a cent counts as a whole one: this leaves one cent, and that takes it
+        till.ask(till.total.subtract(new BigDecimal("0.015")));
+        till.close();
+        till.ask(new BigDecimal("0.005"));
         till.close();
     }
 

@@ -1,5 +1,6 @@
 package drivers;
 
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.Invoice;
 import com.acme.billing.model.InvoiceStatus;
 import com.acme.billing.model.LineItem;
@@ -15,6 +16,10 @@ import java.util.List;
  * {@code cus}; the keys {@code key} and {@code fresh}.
  */
 public final class DeskD {
+
+    static {
+        Desk.observeAs(BillingException.class);
+    }
 
     private DeskD() {
     }

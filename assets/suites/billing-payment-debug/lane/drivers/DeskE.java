@@ -1,5 +1,6 @@
 package drivers;
 
+import com.acme.billing.model.BillingException;
 import com.acme.billing.model.Customer;
 import com.acme.billing.model.Invoice;
 import com.acme.billing.model.LineItem;
@@ -18,6 +19,10 @@ import java.util.List;
 public final class DeskE {
     private static final String GOOD = "payment.succeeded";
     private static final String BAD = "payment.failed";
+
+    static {
+        Desk.observeAs(BillingException.class);
+    }
 
     private DeskE() {
     }
@@ -112,6 +117,8 @@ public final class DeskE {
         box.take(1, BAD, box.inv);
         box.take(2, BAD, box.inv);
         box.take(3, desk.text("type"), box.inv);
+        box.take(8, GOOD + "." + desk.text("type"), box.inv);
+        box.take(9, BAD + "." + desk.text("type"), box.inv);
         box.close(box.inv);
         box.take(4, GOOD, box.inv);
         box.take(4, GOOD, box.inv);

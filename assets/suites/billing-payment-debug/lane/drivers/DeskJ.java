@@ -11,7 +11,6 @@ import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.TimeZone;
 
 /**
  * Reports use day by day. Input {@code cases}: {@code zone|first day|last day|instant*units,…}, separated by
@@ -21,8 +20,6 @@ public final class DeskJ {
 
     static {
         Desk.observeAs(BillingException.class);
-        // the books are kept where the company is, not where the process runs
-        TimeZone.setDefault(TimeZone.getTimeZone("Pacific/Chatham"));
     }
 
     private DeskJ() {
