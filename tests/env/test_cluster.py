@@ -79,6 +79,8 @@ async def test_a_box(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         # What it may: nothing.
         _, facts = await _sh(box, "grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status")
         assert facts.split() == ["CapEff:", "0000000000000000", "NoNewPrivs:", "1", "Seccomp:", "2"]
+        terminal = 'python3 -c "import pty; pty.openpty()" 2>/dev/null || ls /dev/pts/ | wc -l'
+        assert await _sh(box, terminal) == (0, "0\n")
         code, _ = await _sh(box, "touch /etc/x")
         assert code != 0
         code, _ = await _sh(box, "ls /var/run/secrets/kubernetes.io")
