@@ -230,7 +230,7 @@ public final class Compiler {
             for (String piece : path.split("/")) {
                 // As where javac writes files: it then reports this as an error of the class.
                 if (piece.getBytes(StandardCharsets.UTF_8).length > MAX_FILE_NAME) {
-                    throw new IOException(piece.substring(0, 20) + "…: a file name has at most "
+                    throw new IOException(piece.substring(0, 20) + "...: a file name has at most "
                             + MAX_FILE_NAME + " bytes");
                 }
             }
