@@ -217,6 +217,8 @@ def main(arguments: Sequence[str]) -> int:
             if not chosen.words
             or any(word in f"{one.entry.side}/{one.entry.name}" for word in chosen.words)
         ]
+        # In an order that mixes sides and kinds: what an interruption leaves is a fair sample.
+        wanted.sort(key=lambda one: hashlib.sha256(one.entry.name.encode()).digest())
         todo = [
             piece
             for turn in range(chosen.times)
