@@ -18,7 +18,7 @@ from lanes.runner_client import Runner, flags
 
 ONE_AT_A_TIME = [
     "monitor", "reentrant", "fair", "write", "stamped", "semaphore", "compute", "notified",
-    "condition", "worker", "queue", "pool", "idle", "interrupted",
+    "condition", "worker", "queue", "pool", "idle", "interrupted", "crowd", "pools",
 ]  # fmt: skip
 ALL_AT_ONCE = ["none", "slow", "hops"]
 NEVER = [
@@ -330,6 +330,21 @@ def test_actors_run_side_by_side_and_are_joined(cases: Runner) -> None:
     rest = finish(cases, calls)
     assert sorted(event["key"] for event in rest[:2]) == ["a", "c"]
     assert rest[2] == {"type": "obs", "key": "end", "value": True}
+
+
+def test_callers_ask_to_arrive_and_come_once_others_have_left(cases: Runner) -> None:
+    cases.start("callers", word="w")
+    assert cases.read() == {"type": "obs", "key": "same", "value": False}
+    for place, who in (([7, 0], "first"), ([7, 1], "second"), ([8, 0], "third")):
+        call = cases.read()
+        assert (call["method"], call["args"]) == (
+            "arrive",
+            [{"t": "int", "v": str(number)} for number in place],
+        )
+        assert cases.line(0.1) is None, "nobody else has come"
+        cases.answer(call["call"], "ok")
+        assert cases.read() == {"type": "obs", "key": "a", "value": who}
+    assert cases.read() == {"type": "done"}
 
 
 def test_lines_of_many_threads_keep_their_numbers(cases: Runner) -> None:

@@ -270,4 +270,14 @@ public final class Cases {
     }
 
     private Cases() {}
+
+    /** The second caller comes once the first has left; inputs are copies, each time others. */
+    public static void callers(Desk desk) {
+        desk.see("same", desk.text("word") == desk.text("word"));
+        desk.caller(7, 1, 1, "a", () -> "second");
+        desk.caller(7, 0, 0, "a", () -> "first");
+        desk.join();
+        desk.caller(8, 0, 0, "a", () -> "third");
+        desk.join();
+    }
 }

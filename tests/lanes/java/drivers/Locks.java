@@ -7,6 +7,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.DelayQueue;
 import java.util.concurrent.Delayed;
 import java.util.concurrent.ExecutorService;
@@ -238,6 +239,53 @@ public final class Locks {
         }
         monitor(desk);
         cached.shutdownNow();
+    }
+
+    /** Each call has 32 threads beside it that wait for its end. */
+    public static void crowd(Desk desk) {
+        Object lock = new Object();
+        three(desk, code -> {
+            CountDownLatch end = new CountDownLatch(1);
+            for (int i = 0; i < 32; i++) {
+                daemon(() -> {
+                    try {
+                        end.await();
+                    } catch (InterruptedException interrupt) {
+                        Thread.currentThread().interrupt();
+                    }
+                }).start();
+            }
+            try {
+                synchronized (lock) {
+                    return code.call();
+                }
+            } finally {
+                end.countDown();
+            }
+        });
+    }
+
+    /** Each call leaves a pool of 32 workers that wait a minute for more work. */
+    public static void pools(Desk desk) {
+        ReentrantLock lock = new ReentrantLock();
+        three(desk, code -> {
+            ExecutorService cached = Executors.newCachedThreadPool(Locks::daemon);
+            CountDownLatch all = new CountDownLatch(32);
+            for (int i = 0; i < 32; i++) {
+                cached.submit(() -> {
+                    all.countDown();
+                    all.await();
+                    return 1;
+                });
+            }
+            all.await();
+            lock.lock();
+            try {
+                return cached.submit(code).get();
+            } finally {
+                lock.unlock();
+            }
+        });
     }
 
     /** A held call that gets interrupts goes on waiting, without spinning. */
