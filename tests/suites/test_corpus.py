@@ -12,8 +12,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 SAMPLE = {
     "refunds-lock-of-one-call": "wrong",
     "webhooks-failure-is-answered": "wrong",
+    "dedup-in-the-default-locale": "wrong",
+    "tax-rate-as-double": "wrong",
     "payments-invoice-before-key": "right",
     "refunds-reserved-under-a-monitor": "right",
+    "coupons-refused-by-a-subclass": "right",
 }
 
 
