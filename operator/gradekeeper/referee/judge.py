@@ -4,23 +4,30 @@ A transcript is a list of entries `["obs", key, value]`, `["threw", key, class]`
 `["call", method, arguments]`. `canonical` gives equal results for transcripts that differ only in
 what may differ: the random tokens that the referee gave, the spelling of decimal numbers, the
 order of entries where a test compares multisets. `suite pin` stores what it returns.
+
+`compare` judges what a lane said. It goes through the entries one by one and keeps none of them,
+so that what a lane sends costs time in proportion to its bytes, and memory for one entry. Only
+what is right but for the tokens in it is looked at as a whole: that is as large as what the suite
+expects.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gradekeeper.referee.observations import split_decimal
+from gradekeeper.referee.roles import Roles
 from gradekeeper.referee.strictjson import encode_canonical
+from gradekeeper.referee.texts import is_map, renamed, tokens_arranged, tokens_in
 
 Entry = list[Any]
 Transcript = list[Entry]
 
-TOKEN_PREFIX: Final = "tk_"  # noqa: S105 - the mark of a referee's answer, not a secret
-TOKEN_LENGTH: Final = len(TOKEN_PREFIX) + 16
-_HEX = frozenset("0123456789abcdef")
-_MAX_LEAVES = 8
 _MAX_EXPONENT = 400
+_NUMBER_OF_NAME: Final = re.compile("#[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Rules:
     tolerance: Mapping[str, str] = field(default_factory=dict)
 
 
-def canonical(transcript: Sequence[Entry], tokens: Mapping[str, str], rules: Rules) -> Transcript:
+def canonical(transcript: Iterable[Entry], tokens: Mapping[str, str], rules: Rules) -> Transcript:
     """Bring a transcript into the form in which equal behaviour is equal data.
 
     Args:
@@ -50,21 +57,72 @@ def canonical(transcript: Sequence[Entry], tokens: Mapping[str, str], rules: Rul
         Entries with ignored ones left out, decimals normalised, maps sorted by key, a literal
         "$" doubled, and tokens named `$<method>#<n>` in the order of first appearance.
     """
+    if not rules.multiset:
+        return list(_named(transcript, tokens, rules))
     entries = [_normal(entry) for entry in transcript if not _ignored(entry, rules.ignore)]
-    used = _tokens_by_appearance(entries, tokens)
-    if rules.multiset:
-        colours = _colours(entries, used, tokens, rules)
-        entries.sort(key=lambda entry: _sort_key(entry, colours, tokens, rules))
-        used = _tokens_by_appearance(
-            [_map_sorted(entry, _coloured(tokens, colours), tokens) for entry in entries], tokens
-        )
-    names: dict[str, str] = {}
-    numbers: dict[str, int] = {}
-    for token in used:
-        method = tokens[token]
-        numbers[method] = numbers.get(method, 0) + 1
-        names[token] = f"${method}#{numbers[method]}"
-    return [_map_sorted(entry, names.__getitem__, tokens, rewrite=True) for entry in entries]
+    used = list(dict.fromkeys(token for entry in entries for token in tokens_in(entry, tokens)))
+    roles = Roles([_blurred(entry, rules) for entry in entries], used, tokens)
+    keyed = zip(roles.keys(), (_sizes(entry, rules) for entry in entries), entries, strict=True)
+    arranged = [entry for _, _, entry in sorted(keyed, key=lambda item: item[:2])]
+    names = _Names(tokens)
+    colours = roles.colours
+    for entry in arranged:
+        for token in tokens_arranged(entry, lambda t: f"${tokens[t]}@{colours[t]}", tokens)[1]:
+            names.give(token)
+    return [renamed(entry, names.given.__getitem__, tokens) for entry in arranged]
+
+
+def compare(
+    entries: Callable[[], Iterable[Entry]],
+    tokens: Mapping[str, str],
+    rules: Rules,
+    right: Sequence[Transcript],
+) -> str | None:
+    """Tell whether what was observed is one of the right transcripts.
+
+    Args:
+        entries: gives the observed entries, one after another, whenever it is called.
+        tokens: token -> the method that it answered; every answer that the referee gave.
+        rules: the test's.
+        right: canonical transcripts.
+
+    Returns:
+        None if it is; else where it differs, in a few words without anything of the lane's.
+    """
+    if not rules.multiset:
+        return _compare_in_order(_named(entries(), tokens, rules), rules, right)
+    found = Counter(
+        _outline(renamed(entry, lambda token: f"${tokens[token]}#0", tokens), rules)
+        for entry in map(_normal, entries())
+        if not _ignored(entry, rules.ignore)
+    )
+    alike = [one for one in right if Counter(_outline(entry, rules) for entry in one) == found]
+    if not alike:
+        return "its entries are not those that are right"
+    # From here on it is no larger than what is right.
+    observed = canonical(entries(), tokens, rules)
+    positions = [difference(observed, one, rules) for one in alike]
+    if None in positions:
+        return None
+    return f"entry {max(position or 0 for position in positions)} differs"
+
+
+def _compare_in_order(
+    observed: Iterable[Entry], rules: Rules, right: Sequence[Transcript]
+) -> str | None:
+    agree = list(right)
+    count = furthest = 0
+    # To the end, right or wrong: how long judging takes tells nothing.
+    for entry in observed:
+        left = [
+            one for one in agree if count < len(one) and _entries_agree(entry, one[count], rules)
+        ]
+        if len(left) < len(agree):
+            agree, furthest = left, count
+        count += 1
+    if any(len(one) == count for one in agree):
+        return None
+    return f"entry {count if agree else furthest} differs"
 
 
 def matches(observed: Transcript, expected: Transcript, rules: Rules) -> bool:
@@ -75,14 +133,18 @@ def matches(observed: Transcript, expected: Transcript, rules: Rules) -> bool:
 def difference(observed: Transcript, expected: Transcript, rules: Rules) -> int | None:
     """Position of the first entry in which two canonical transcripts differ, or None."""
     for position, (left, right) in enumerate(zip(observed, expected, strict=False)):
-        if left == right:
-            continue
-        allowed = rules.tolerance.get(left[1]) if left[0] == "obs" else None
-        if allowed is None or not _close(left, right, allowed):
+        if not _entries_agree(left, right, rules):
             return position
     if len(observed) != len(expected):
         return min(len(observed), len(expected))
     return None
+
+
+def _entries_agree(left: Entry, right: Entry, rules: Rules) -> bool:
+    if left == right:
+        return True
+    allowed = rules.tolerance.get(left[1]) if left[0] == "obs" else None
+    return allowed is not None and _close(left, right, allowed)
 
 
 def _close(left: Entry, right: Entry, allowed: str) -> bool:
@@ -136,93 +198,58 @@ def _plain(coefficient: int, places: int) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
-def _pieces(text: str, tokens: Mapping[str, str]) -> Iterator[tuple[bool, str]]:
-    """Split a text into (is a token, piece)."""
-    start = at = 0
-    while (at := text.find(TOKEN_PREFIX, at)) >= 0:
-        candidate = text[at : at + TOKEN_LENGTH]
-        if candidate in tokens:
-            if at > start:
-                yield False, text[start:at]
-            yield True, candidate
-            at += TOKEN_LENGTH
-            start = at
-        else:
-            at += 1
-    if start < len(text) or not text:
-        yield False, text[start:]
+class _Names:
+    """Names of tokens, `$<method>#<n>` in the order in which they are given.
 
-
-def _rename(text: str, name: Callable[[str], str], tokens: Mapping[str, str]) -> str:
-    if TOKEN_PREFIX not in text:
-        return text.replace("$", "$$")
-    return "".join(
-        name(piece) if is_token else piece.replace("$", "$$")
-        for is_token, piece in _pieces(text, tokens)
-    )
-
-
-def _map_sorted(
-    value: Any,
-    name: Callable[[str], str],
-    tokens: Mapping[str, str],
-    *,
-    rewrite: bool = False,
-) -> Any:
-    """Copy with the entries of maps in the order of their renamed text.
-
-    Args:
-        value: a value or an entry.
-        name: how a token is written.
-        tokens: all tokens.
-        rewrite: write the renamed texts into the copy; else keep the texts as they are.
+    Attributes:
+        given: token -> name.
     """
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        self._tokens = tokens
+        self._numbers: dict[str, int] = {}
+        self.given: dict[str, str] = {}
+
+    def give(self, token: str) -> None:
+        """Name a token unless it has a name."""
+        if token not in self.given:
+            method = self._tokens[token]
+            number = self._numbers[method] = self._numbers.get(method, 0) + 1
+            self.given[token] = f"${method}#{number}"
+
+
+def _named(transcript: Iterable[Entry], tokens: Mapping[str, str], rules: Rules) -> Iterator[Entry]:
+    """The canonical entries of a transcript in order."""
+    names = _Names(tokens)
+    for raw in transcript:
+        if not _ignored(raw, rules.ignore):
+            entry = _normal(raw)
+            for token in tokens_in(entry, tokens):
+                names.give(token)
+            yield renamed(entry, names.given.__getitem__, tokens)
+
+
+def _outline(entry: Entry, rules: Rules) -> bytes:
+    """A digest of a renamed entry in which names of the same method are the same.
+
+    Equal for entries that are equal, or close enough, under any other names.
+    """
+    return hashlib.sha256(encode_canonical(_unnumbered(_blurred(entry, rules)))).digest()
+
+
+def _unnumbered(value: Any) -> Any:
     if type(value) is str:
-        return _rename(value, name, tokens) if rewrite else value
+        return _NUMBER_OF_NAME.sub("#", value)
     if type(value) is list:
-        return [_map_sorted(item, name, tokens, rewrite=rewrite) for item in value]
+        return [_unnumbered(item) for item in value]
     if type(value) is dict:
-        if value.get("t") == "map" and "f" not in value:
-            keyed = sorted(
-                (
-                    (
-                        encode_canonical(_map_sorted(pair, name, tokens, rewrite=True)),
-                        _map_sorted(pair, name, tokens, rewrite=rewrite),
-                    )
-                    for pair in value["v"]
-                ),
-                key=lambda item: item[0],
-            )
-            return {"t": "map", "v": [pair for _, pair in keyed]}
-        return {
-            # Tags and record components are names of the program, never answers.
-            key: item if key in ("t", "c") else _map_sorted(item, name, tokens, rewrite=rewrite)
-            for key, item in sorted(value.items())
-        }
+        if is_map(value):
+            return {
+                "t": "map",
+                "v": sorted((_unnumbered(pair) for pair in value["v"]), key=encode_canonical),
+            }
+        return {key: _unnumbered(item) for key, item in value.items()}
     return value
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if type(value) is str:
-        yield value
-    elif type(value) is list:
-        for item in value:
-            yield from _texts(item)
-    elif type(value) is dict:
-        for _, item in sorted(value.items()):
-            yield from _texts(item)
-
-
-def _tokens_in(value: Any, tokens: Mapping[str, str]) -> Iterator[str]:
-    for text in _texts(value):
-        if TOKEN_PREFIX in text:
-            for is_token, piece in _pieces(text, tokens):
-                if is_token:
-                    yield piece
-
-
-def _tokens_by_appearance(entries: Sequence[Entry], tokens: Mapping[str, str]) -> list[str]:
-    return list(dict.fromkeys(token for entry in entries for token in _tokens_in(entry, tokens)))
 
 
 def _masked(value: Any) -> Any:
@@ -246,141 +273,20 @@ def _numbers(value: Any) -> list[str]:
     return []
 
 
-def _coloured(tokens: Mapping[str, str], colours: Mapping[str, int]) -> Callable[[str], str]:
-    return lambda token: f"${tokens[token]}@{colours[token]}"
+def _is_tolerated(entry: Entry, rules: Rules) -> bool:
+    return entry[0] == "obs" and entry[1] in rules.tolerance
 
 
-def _sort_key(
-    entry: Entry, colours: Mapping[str, int], tokens: Mapping[str, str], rules: Rules
-) -> tuple[str, list[int]]:
-    tolerated = entry[0] == "obs" and entry[1] in rules.tolerance
-    numbers = [_scaled(number) or 0 for number in _numbers(entry)] if tolerated else []
-    return _template(entry, tokens, rules).fill(colours), numbers
+def _blurred(entry: Entry, rules: Rules) -> Entry:
+    """The entry, without its numbers where these are tolerated."""
+    if not _is_tolerated(entry, rules):
+        return entry
+    masked: Entry = _masked(entry)
+    return masked
 
 
-def _colours(
-    entries: Sequence[Entry], used: Sequence[str], tokens: Mapping[str, str], rules: Rules
-) -> dict[str, int]:
-    """Number the tokens of a multiset by their role in it, whatever they are called.
-
-    Two tokens that nothing tells apart but their own text must not make equal multisets differ.
-    So tokens are told apart by where they occur, then by the tokens they occur with, and so on
-    (colour refinement). What is still tied is either interchangeable, or tried both ways.
-    """
-    templates = [_template(entry, tokens, rules) for entry in entries]
-    where = {
-        token: [template for template in templates if token in template.tokens] for token in used
-    }
-    leaves = 0
-
-    def refine(colours: dict[str, int]) -> dict[str, int]:
-        while True:
-            signatures = {
-                token: (
-                    tokens[token],
-                    colours[token],
-                    tuple(sorted(template.fill(colours, token) for template in where[token])),
-                )
-                for token in used
-            }
-            distinct = sorted(set(signatures.values()))
-            ranks = {signature: rank for rank, signature in enumerate(distinct)}
-            refined = {token: ranks[signatures[token]] for token in used}
-            if len(ranks) == len(set(colours.values())):
-                return refined
-            colours = refined
-
-    def listing(colours: Mapping[str, int]) -> list[str]:
-        return sorted(template.fill(colours) for template in templates)
-
-    def interchangeable(first: str, second: str) -> bool:
-        apart = {token: 2 + position for position, token in enumerate(used)}
-        return listing({**apart, first: 0, second: 1}) == listing({**apart, first: 1, second: 0})
-
-    def solve(colours: dict[str, int]) -> dict[str, int]:
-        nonlocal leaves
-        colours = refine(colours)
-        classes: dict[int, list[str]] = {}
-        for token in used:
-            classes.setdefault(colours[token], []).append(token)
-        tied = next((classes[colour] for colour in sorted(classes) if len(classes[colour]) > 1), [])
-        if not tied:
-            leaves += 1
-            return colours
-        candidates = [tied[0]]
-        for token in tied[1:]:
-            if leaves + len(candidates) >= _MAX_LEAVES:
-                break
-            if not interchangeable(tied[0], token):
-                candidates.append(token)
-        best: dict[str, int] | None = None
-        best_listing: list[str] = []
-        for candidate in candidates:
-            doubled = {token: 2 * colour for token, colour in colours.items()}
-            doubled[candidate] -= 1
-            solved = solve(doubled)
-            found = listing(solved)
-            if best is None or found < best_listing:
-                best, best_listing = solved, found
-        assert best is not None
-        return best
-
-    return solve(dict.fromkeys(used, 0))
-
-
-class _Template:
-    """One entry, written once, with holes for the colours of its tokens.
-
-    `fill` is injective up to the order of a map's entries: different entries, or different
-    colours in the same entry, give different texts.
-    """
-
-    __slots__ = ("_parts", "tokens")
-
-    def __init__(self, value: Any, tokens: Mapping[str, str]) -> None:
-        self._parts: list[Any] = []
-        self.tokens = frozenset(_tokens_in(value, tokens))
-        self._write(value, tokens)
-
-    def _write(self, value: Any, tokens: Mapping[str, str]) -> None:
-        parts = self._parts
-        if type(value) is str:
-            for is_token, piece in _pieces(value, tokens):
-                if is_token:
-                    parts += [f"${tokens[piece]}@", (piece,), ";"]
-                else:
-                    parts.append(f"{len(piece)}:{piece}")
-            parts.append(",")
-        elif type(value) is list:
-            parts.append("[")
-            for item in value:
-                self._write(item, tokens)
-            parts.append("]")
-        elif type(value) is dict:
-            parts.append("{")
-            if value.get("t") == "map" and "f" not in value:
-                parts.append([_Template(pair, tokens) for pair in value["v"]])
-            else:
-                for key, item in sorted(value.items()):
-                    parts.append(f"{len(key)}:{key}=")
-                    self._write(item, tokens)
-            parts.append("}")
-        else:
-            parts.append(f"<{value}>")
-
-    def fill(self, colours: Mapping[str, int], marked: str | None = None) -> str:
-        """The text with every token's colour, and `marked` standing out."""
-        texts: list[str] = []
-        for part in self._parts:
-            if type(part) is str:
-                texts.append(part)
-            elif type(part) is tuple:
-                texts.append("*" if part[0] == marked else str(colours[part[0]]))
-            else:
-                texts += sorted(template.fill(colours, marked) for template in part)
-        return "".join(texts)
-
-
-def _template(entry: Entry, tokens: Mapping[str, str], rules: Rules) -> _Template:
-    tolerated = entry[0] == "obs" and entry[1] in rules.tolerance
-    return _Template(_masked(entry) if tolerated else entry, tokens)
+def _sizes(entry: Entry, rules: Rules) -> list[int]:
+    """The numbers by which entries are sorted that differ in nothing else that counts."""
+    if not _is_tolerated(entry, rules):
+        return []
+    return [_scaled(number) or 0 for number in _numbers(entry)]

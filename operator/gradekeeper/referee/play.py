@@ -15,7 +15,8 @@ from typing import Any, Final
 from gradekeeper.referee import observations, report
 from gradekeeper.referee.bundle import Test
 from gradekeeper.referee.channel import Channel, Ended, Overflow
-from gradekeeper.referee.judge import TOKEN_PREFIX, Transcript, canonical, difference
+from gradekeeper.referee.heard import Heard
+from gradekeeper.referee.judge import Transcript, canonical, compare
 from gradekeeper.referee.observations import Event, LineError, parse_event
 from gradekeeper.referee.report import Report, encode_report
 from gradekeeper.referee.result import (
@@ -27,12 +28,15 @@ from gradekeeper.referee.result import (
 )
 from gradekeeper.referee.schedule import Held, Schedule
 from gradekeeper.referee.strictjson import encode_canonical
+from gradekeeper.referee.texts import TOKEN_PREFIX
 
 MAX_CALLS: Final = 128
 """Calls of doubles in one test."""
 MAX_ENTRIES: Final = 4_000
 MAX_TEST_ELEMENTS: Final = 50_000
-"""Observed values in one test: bounds what a run can make this child remember."""
+"""Observed values in one test."""
+MAX_SHOWN_BYTES: Final = 256 * 1024
+"""Of what was observed in a test, for the detail of a local grading to show it."""
 
 HOLD_FIRST: Final = 1.0
 """Seconds that a call is held where the lane cannot say that it is settled, at first,"""
@@ -161,7 +165,7 @@ class _CasePlay:
 
     Attributes:
         tokens: every answer given -> the method that it answered.
-        transcript: what was heard.
+        heard: the observations and calls.
         span: longest time in seconds from the start of one hold to that of the next, or to the
             end; 0 where nothing was held.
     """
@@ -185,7 +189,7 @@ class _CasePlay:
         self._elements = 0
         self.span = 0.0
         self.tokens: dict[str, str] = {}
-        self.transcript: Transcript = []
+        self.heard = Heard()
 
     def play(self) -> None:
         """Play the case to its end.
@@ -243,8 +247,8 @@ class _CasePlay:
 
     def _note(self, entry: list[Any], elements: int) -> None:
         self._elements += elements
-        self.transcript.append(entry)
-        if len(self.transcript) > MAX_ENTRIES or self._elements > MAX_TEST_ELEMENTS:
+        self.heard.add(entry)
+        if len(self.heard) > MAX_ENTRIES or self._elements > MAX_TEST_ELEMENTS:
             raise Violation("too many observations")
 
     def _call(self, event: Event) -> None:
@@ -427,8 +431,9 @@ class Player:
         except _Late:
             self._write_detail(case, TIMED_OUT, "its time was used up", None)
             return TIMED_OUT, "its time was used up", True
-        outcome, cause, observed = judge_case(case, play.transcript, play.tokens)
-        self._write_detail(case, outcome, cause, observed)
+        outcome, cause = judge_case(case, play.heard, play.tokens)
+        if self._detail is not None:
+            self._write_detail(case, outcome, cause, shown(case, play.heard, play.tokens))
         return outcome, cause, False
 
     def _write_detail(
@@ -449,26 +454,23 @@ class Player:
             )
 
 
-def judge_case(
-    case: Case, transcript: Transcript, tokens: dict[str, str]
-) -> tuple[str, str, Transcript | None]:
+def judge_case(case: Case, heard: Heard, tokens: dict[str, str]) -> tuple[str, str]:
     """Compare what was observed with what is right.
 
     Returns:
-        Outcome, cause ("" where it passed), canonical transcript (None if it was not made).
+        Outcome and cause ("" where it passed).
     """
-    rules = case.test.rules
     if case.expected is None:
-        return PASSED, "", canonical(transcript, tokens, rules)
-    # Made for every transcript, right or wrong: how long judging takes tells nothing.
-    observed = canonical(transcript, tokens, rules)
-    first = -1
-    for expected in case.expected:
-        position = difference(observed, expected, rules)
-        if position is None:
-            return PASSED, "", observed
-        first = max(first, position)
-    return FAILED, f"entry {first} differs", observed
+        return PASSED, ""
+    cause = compare(heard.entries, tokens, case.test.rules, case.expected)
+    return (PASSED, "") if cause is None else (FAILED, cause)
+
+
+def shown(case: Case, heard: Heard, tokens: dict[str, str]) -> Transcript | None:
+    """The canonical transcript: always when recording, else unless it is too large to be read."""
+    if case.expected is not None and heard.size > MAX_SHOWN_BYTES:
+        return None
+    return canonical(heard.entries(), tokens, case.test.rules)
 
 
 def play_in_child(plan: Plan, channel: Channel, report_to: int, detail_to: int | None) -> None:
