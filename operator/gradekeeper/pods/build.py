@@ -34,6 +34,7 @@ from gradekeeper.api.spec import (
     SuiteResources,
     Toleration,
 )
+from gradekeeper.referee.bounds import LANE_VOLUME_MIB, referee_needs
 from gradekeeper.referee.strictjson import encode_canonical
 from gradekeeper.verdicts.statement import SuiteIdentity
 
@@ -46,18 +47,12 @@ LANE_UID: Final = 10003
 FALLBACK_UID_BASE: Final = 100_000
 FALLBACK_UID_PAIRS: Final = 1_000_000_000
 """Without user namespaces each Pod takes one of so many pairs of uids, above all usual ones."""
-LANE_VOLUME_MIB: Final = 64
-"""Size of `/lane`: sources, drivers and classes. Charged to the referee, who writes it."""
 DEVICE_VOLUME_MIB: Final = 1
 """Size of the read-only volumes over `/dev/shm`, `/dev/mqueue` and `/dev/pts`, always empty."""
 RUN_OVERHEAD_MIB: Final = 96
 """What a JVM takes beside its heap: metaspace, code, stacks, buffers."""
 LANE_OVERHEAD_MIB: Final = 16
 """laned, the probe and the kernel's own share of the lane's memory."""
-REFEREE_OVERHEAD_MIB: Final = 24
-"""The referee's interpreter."""
-RUN_CHILD_MIB: Final = 40
-"""The child in which the referee parses what one run sends, with the worst bytes that we know."""
 HOSTNAME: Final = "grading"
 """The same in every Pod: a submission need not learn the name of its job."""
 LANED: Final = ("/usr/local/bin/laned", "/lane/laned.sock")
@@ -298,7 +293,7 @@ def resource_problems(
             f"needs {build} MiB."
         )
     referee = mebibytes(resources.referee.memory)
-    needed = LANE_VOLUME_MIB + REFEREE_OVERHEAD_MIB + limits.parallel * RUN_CHILD_MIB
+    needed = referee_needs(limits.parallel)
     if referee < needed:
         problems.append(
             f"resources.referee.memory is {referee} MiB, but the volume that the lane reads, the "

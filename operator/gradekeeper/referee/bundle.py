@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from gradekeeper.referee.bounds import LIMITS, RESERVED
 from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.result import INVALID_JOB, REFEREE_FAILED
@@ -346,7 +347,10 @@ def _processors(quantity: str) -> float:
 
 
 def _limits(document: Mapping[str, Any], parameters: Mapping[str, str]) -> Limits:
-    values = {**_LIMITS, **document.get("limits", {})}
+    values = {name: int(value) for name, value in {**_LIMITS, **document.get("limits", {})}.items()}
+    for name, (least, most) in LIMITS.items():
+        if not least <= values[name] <= most:
+            raise _broken("a limit is out of its range")
     declared = document.get("parameters") or {}
     if parameters.keys() - declared.keys():
         raise Unjudgeable(INVALID_JOB, "The job has a parameter that the suite does not declare.")
@@ -357,20 +361,39 @@ def _limits(document: Mapping[str, Any], parameters: Mapping[str, str]) -> Limit
         if re.fullmatch(declaration["pattern"], value) is None:
             raise Unjudgeable(INVALID_JOB, f"The parameter {name} does not match its pattern.")
         if name in _LIMITS:
-            if not value.isascii() or not value.isdigit() or not 0 < int(value) < 1_000_000:
-                raise Unjudgeable(INVALID_JOB, f"The parameter {name} is not a positive number.")
-            values[name] = int(value)
+            values[name] = _parameter(name, value, values[name])
     return Limits(
-        suite_timeout_seconds=int(values["suiteTimeoutSeconds"]),
-        run_timeout_seconds=int(values["runTimeoutSeconds"]),
-        test_timeout_seconds=int(values["testTimeoutSeconds"]),
-        restarts_per_group=int(values["restartsPerGroup"]),
-        parallel=max(1, min(8, int(values["parallel"]))),
-        heap_mib=int(values["heapMiB"]),
-        scratch_mib=int(values["scratchMiB"]),
-        processes=int(values["processes"]),
-        file_mib=int(values["fileMiB"]),
+        suite_timeout_seconds=values["suiteTimeoutSeconds"],
+        run_timeout_seconds=values["runTimeoutSeconds"],
+        test_timeout_seconds=values["testTimeoutSeconds"],
+        restarts_per_group=values["restartsPerGroup"],
+        parallel=values["parallel"],
+        heap_mib=values["heapMiB"],
+        scratch_mib=values["scratchMiB"],
+        processes=values["processes"],
+        file_mib=values["fileMiB"],
     )
+
+
+def _parameter(name: str, text: str, limit: int) -> int:
+    """A job's value of a limit: the limit in force, or no grading.
+
+    Args:
+        name: of the limit.
+        text: what the job says.
+        limit: what the suite says.
+
+    Raises:
+        Unjudgeable: `InvalidJob`.
+    """
+    least, most = LIMITS[name]
+    if name in RESERVED:
+        most = limit
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= most):
+        raise Unjudgeable(
+            INVALID_JOB, f"The parameter {name} is not a number from {least} to {most}."
+        )
+    return int(text)
 
 
 def _broken(what: str) -> Unjudgeable:

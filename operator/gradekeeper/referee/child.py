@@ -35,7 +35,8 @@ class Bounds:
     """What one child may use.
 
     Attributes:
-        memory_mib: address space beyond that of the referee at the fork.
+        memory_mib: private memory: what the referee had at the fork, which it may copy by writing,
+            and what it adds.
         cpu_seconds: processor time.
         file_mib: size of a file that it writes.
     """
@@ -84,9 +85,14 @@ def limit_cores() -> None:
 
 def confine(bounds: Bounds, keep: Sequence[int]) -> None:
     """In a child: apply the bounds and close every descriptor that is not kept."""
-    with open("/proc/self/statm", "rb") as statm:
-        used = int(statm.read().split()[0]) * resource.getpagesize()
-    space = used + bounds.memory_mib * MIB
+    try:
+        # Should an account be wrong all the same, the kernel is to end a child, not the referee.
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write("1000")
+    except OSError:
+        pass  # the accounts still hold
+    space, private = measure_space()
+    space += max(0, bounds.memory_mib * MIB - private)
     resource.setrlimit(resource.RLIMIT_AS, (space, space))
     # The soft limit ends the child with SIGXCPU, which tells it from a kill by anyone else.
     resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_seconds, bounds.cpu_seconds + 2))
@@ -99,6 +105,18 @@ def confine(bounds: Bounds, keep: Sequence[int]) -> None:
             os.closerange(start, descriptor)
         start = descriptor + 1
     os.closerange(start, max(start, 1024))
+
+
+def measure_space() -> tuple[int, int]:
+    """Bytes of this process's address space, and of those that it may write to and that are its own.
+
+    The latter are counted whether they were ever touched or not: a child that writes to all of
+    them holds no more.
+    """
+    with open("/proc/self/statm", "rb") as statm:
+        pages = [int(number) for number in statm.read().split()]
+    size = resource.getpagesize()
+    return pages[0] * size, pages[5] * size
 
 
 def run_bounded(work: Callable[[], str], bounds: Bounds, seconds: float) -> str:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from gradekeeper.referee import child
+from gradekeeper.referee.bounds import TICKER_MIB
 from gradekeeper.referee.witness import Counters, explains, read_counters, read_outside
 
 PAUSE_SECONDS: Final = (0.3, 0.7)
@@ -304,7 +305,7 @@ class Ticker:
         if self._pid == 0:
             try:
                 parent = os.getppid()
-                child.confine(child.Bounds(32, 600, 1), [writing])
+                child.confine(child.Bounds(TICKER_MIB, 600, 1), [writing])
                 self._tick(writing, parent)
             finally:
                 os._exit(0)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gradekeeper.referee import build_ends, child, java17, report
+from gradekeeper.referee.bounds import CHILD_PRIVATE_MIB
 from gradekeeper.referee.build import MAX_OUTPUT, build_in_child
 from gradekeeper.referee.bundle import Suite
 from gradekeeper.referee.channel import EXITED, Channel
@@ -21,7 +22,7 @@ from gradekeeper.referee.lanes import KILL_SECONDS, Lane, LaneEvent, Order
 from gradekeeper.referee.log import DetailLog
 from gradekeeper.referee.report import ReportError, parse_report
 
-BUILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=60, file_mib=32)
+BUILD_BOUNDS: Final = child.Bounds(CHILD_PRIVATE_MIB, cpu_seconds=60, file_mib=32)
 GRACE_SECONDS: Final = 5.0
 """By how much the child may overrun the deadline that it keeps itself."""
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gradekeeper.referee import build_ends, child, intake, isolation, java17, report
+from gradekeeper.referee.bounds import CHILD_PRIVATE_MIB, HEAP_MIB
 from gradekeeper.referee.bundle import (
     MAX_BUNDLE_JSON,
     Group,
@@ -247,6 +248,14 @@ class _Grading:
         (layout.lane / "app").mkdir(mode=0o755)
 
         state.ledger = _ledger(suite, recording)
+        _, heap = child.measure_space()
+        self._log.event("heap", kib=heap // 1024)
+        if heap > HEAP_MIB * child.MIB:
+            raise Unjudgeable(
+                REFEREE_FAILED,
+                f"The suite's expectations leave the referee no room: it holds {heap // child.MIB}"
+                f" of {HEAP_MIB} MiB.",
+            )
         state.released = True
         return self._judge(suite, lane, recording, files)
 
@@ -285,7 +294,7 @@ class _Grading:
             return f"{taken.files} {taken.size} {taken.skipped} {_spell(taken.left_out)}"
 
         bounds = child.Bounds(
-            memory_mib=48,
+            CHILD_PRIVATE_MIB,
             cpu_seconds=INTAKE_CPU_SECONDS,
             file_mib=rules.max_bytes // child.MIB + 1,
         )

@@ -96,9 +96,11 @@ def compare(
         for entry in map(_normal, entries())
         if not _ignored(entry, rules.ignore)
     )
-    alike = [one for one in right if Counter(_outline(entry, rules) for entry in one) == found]
+    outlines = [Counter(_outline(entry, rules) for entry in one) for one in right]
+    alike = [one for one, outline in zip(right, outlines, strict=True) if outline == found]
     if not alike:
-        return "its entries are not those that are right"
+        wrong, missing = min(((found - one).total(), (one - found).total()) for one in outlines)
+        return f"what was seen differs: {wrong} entries are not right, {missing} are missing"
     # From here on it is no larger than what is right.
     observed = canonical(entries(), tokens, rules)
     positions = [difference(observed, one, rules) for one in alike]

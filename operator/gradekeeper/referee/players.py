@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gradekeeper.referee import child, report
+from gradekeeper.referee.bounds import CHILD_PRIVATE_MIB
 from gradekeeper.referee.channel import Channel
 from gradekeeper.referee.observations import MAX_RUN_BYTES
 from gradekeeper.referee.play import Plan, play_in_child
 from gradekeeper.referee.report import Report
 
-CHILD_BOUNDS: Final = child.Bounds(memory_mib=96, cpu_seconds=120, file_mib=64)
+CHILD_BOUNDS: Final = child.Bounds(CHILD_PRIVATE_MIB, cpu_seconds=120, file_mib=64)
 
 
 @dataclass(frozen=True, slots=True)

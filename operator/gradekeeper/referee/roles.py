@@ -157,7 +157,7 @@ class Roles:
             for colour in dirty:
                 members = self._classes[colour]
                 if len(members) > 1:
-                    parts = self._tell_apart(members)
+                    parts = self._tell_apart(members, beside)
                     if len(parts) > 1:
                         splits.append((colour, parts))
             touched = set()
@@ -172,12 +172,18 @@ class Roles:
                         # Whoever has other neighbours in the largest part has so elsewhere too.
                         touched.update(part)
 
-    def _tell_apart(self, members: Sequence[int]) -> list[list[int]]:
-        """The members of a class by what each occurs in, in order."""
+    def _tell_apart(self, members: Sequence[int], beside: set[int]) -> list[list[int]]:
+        """The members of a class by what each occurs in, in order.
+
+        Those that are not beside a changed token were equal before, and still are: to look at one
+        of them is to look at all.
+        """
         signatures: dict[tuple[Filled, ...], list[int]] = {}
-        for position in members:
-            filled = sorted(self._fill(shape, position) for shape in self._where[position])
-            signatures.setdefault(tuple(filled), []).append(position)
+        same = [position for position in members if position not in beside]
+        groups = [[position] for position in members if position in beside]
+        for group in [*groups, same] if same else groups:
+            filled = sorted(self._fill(shape, group[0]) for shape in self._where[group[0]])
+            signatures.setdefault(tuple(filled), []).extend(group)
         return [signatures[signature] for signature in sorted(signatures)]
 
     def _interchangeable(self, first: int, second: int) -> bool:
@@ -207,6 +213,13 @@ class Roles:
                 break
             if not self._interchangeable(tied[0], position):
                 candidates.append(position)
+        else:
+            if len(candidates) == 1:
+                # Any two of them are, and stay so: whichever comes first, it is the same.
+                for position in tied[:-1]:
+                    self._set_apart(position)
+                self._solve()
+                return
         before = self._colours[:], dict(self._classes)
         best: tuple[list[Filled], list[int], dict[int, list[int]]] | None = None
         for candidate in candidates:
