@@ -17,8 +17,12 @@ from typing import Final
 LANE_VOLUME_MIB: Final = 64
 """Size of `/lane`: sources, drivers and classes. Charged to the referee, who writes it."""
 INODES_MIB: Final = 12
-"""The kernel's own memory for the volume's files and folders, at a KiB each: 4,000 class files and
-at most a few hundred sources, in 4,000 folders each."""
+"""The kernel's own memory, at a KiB each, for 4,000 class files and the folders of classes and of
+sources, 4,000 each; `volume_needs` counts that of the sources' files."""
+CLASSES_MIB: Final = 32
+"""Of the volume: 16 MiB of class files, each rounded up to whole pages."""
+DRIVERS_MIB: Final = 8
+"""Of the volume: drivers, and gold's sources and classes while gold is tried."""
 HEAP_MIB: Final = 24
 """What the referee itself holds: interpreter, suite with its expectations, what it hears. Checked
 before the release."""
@@ -44,6 +48,12 @@ LIMITS: Final[Mapping[str, tuple[int, int]]] = {
 """A suite's limits -> least and most; those of the CRD. laned has 16 live orders."""
 RESERVED: Final = frozenset({"parallel", "heapMiB", "scratchMiB", "processes", "fileMiB"})
 """Limits that the Pod's memory was reckoned with: a job's parameter may lower them only."""
+
+
+def volume_needs(max_files: int, max_bytes: int) -> int:
+    """MiB of `/lane` that a suite needs, whose submissions may have so many files and bytes."""
+    sources = max_bytes + max_files * 5 * 1024  # the last page of each, and its inode
+    return CLASSES_MIB + DRIVERS_MIB + -(-sources // (1024 * 1024))
 
 
 def referee_needs(parallel: int) -> int:

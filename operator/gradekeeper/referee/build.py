@@ -71,17 +71,20 @@ def _is_class_name(name: str) -> bool:
 
 
 class FrameReader:
-    """Reads frames from pieces of bytes and hands class files on.
+    """Reads frames from pieces of bytes and hands class files on, as they come.
+
+    Of a class file it keeps nothing: `place` is called with its path and each piece of it; the
+    first piece of a file says so by True.
 
     `feed` returns None until the last line was read, then (kind, count) with kind "OK" or
     "ERRORS".
     """
 
-    def __init__(self, place: Callable[[str, bytes], None], reserved: frozenset[str]) -> None:
+    def __init__(self, place: Callable[[str, bytes, bool], None], reserved: frozenset[str]) -> None:
         self._place = place
         self._reserved = reserved
         self._held = b""
-        self._open: tuple[str, int] | None = None
+        self._open: tuple[str, int, bool] | None = None
         self._count = 0
         self._size = 0
         self._seen: set[str] = set()
@@ -96,13 +99,16 @@ class FrameReader:
         self._held += data
         while True:
             if self._open is not None:
-                path, size = self._open
-                if len(self._held) < size:
+                path, left, first = self._open
+                if not self._held or (first and len(self._held) < len(MAGIC)):
                     return None
-                content, self._held = self._held[:size], self._held[size:]
-                if not content.startswith(MAGIC):
+                if first and not self._held.startswith(MAGIC):
                     raise FrameError("a file is not a class file")
-                self._place(path, content)
+                piece, self._held = self._held[:left], self._held[left:]
+                self._place(path, piece, first)
+                if len(piece) < left:
+                    self._open = (path, left - len(piece), False)
+                    return None
                 self._open = None
             line, newline, rest = self._held.partition(b"\n")
             if not newline:
@@ -131,6 +137,8 @@ class FrameReader:
         if len(words) != 3 or words[0] != "C":
             raise FrameError("an unknown line")
         path = class_path(words[1], self._reserved)
+        if int(number) < len(MAGIC):
+            raise FrameError("a file is not a class file")
         self._count += 1
         self._size += int(number)
         if self._count > MAX_CLASSES:
@@ -143,16 +151,16 @@ class FrameReader:
         self._folders.update(parents_of(path))
         if len(self._folders) > MAX_FOLDERS:
             raise FrameError(build_ends.TOO_MANY_FOLDERS)
-        self._open = (path, int(number))
+        self._open = (path, int(number), True)
         return None
 
 
-def place_in(folder: Path) -> Callable[[str, bytes], None]:
-    """Write class files below a folder, 0644 in folders 0755."""
+def place_in(folder: Path) -> Callable[[str, bytes, bool], None]:
+    """Write class files below a folder, 0644 in folders 0755, piece by piece."""
 
-    def place(path: str, content: bytes) -> None:
-        with place_file(folder, path, os.O_EXCL) as file:
-            file.write(content)
+    def place(path: str, piece: bytes, first: bool) -> None:
+        with place_file(folder, path, os.O_EXCL if first else os.O_APPEND) as file:
+            file.write(piece)
 
     return place
 

@@ -108,7 +108,7 @@ def confine(bounds: Bounds, keep: Sequence[int]) -> None:
 
 
 def measure_space() -> tuple[int, int]:
-    """Bytes of this process's address space, and of those that it may write to and that are its own.
+    """Bytes of this process's address space, and those of it that are its own to write to.
 
     The latter are counted whether they were ever touched or not: a child that writes to all of
     them holds no more.

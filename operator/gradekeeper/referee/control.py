@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from gradekeeper.referee import child, intake, java17, report
+from gradekeeper.referee.bounds import CHILD_PRIVATE_MIB
 from gradekeeper.referee.bundle import Group, Suite
 from gradekeeper.referee.channel import EXITED
 from gradekeeper.referee.clocks import ENOUGH_SHARE, Ticker
@@ -35,7 +36,7 @@ from gradekeeper.referee.result import NOT_RUN, PASSED
 FOLDER: Final = "control"
 """Below the referee's `/lane`, while gold is in it."""
 UNPACK_SECONDS: Final = 60.0
-UNPACK_BOUNDS: Final = child.Bounds(memory_mib=48, cpu_seconds=30, file_mib=64)
+UNPACK_BOUNDS: Final = child.Bounds(CHILD_PRIVATE_MIB, cpu_seconds=30, file_mib=64)
 LOOKS: Final = 6
 """Of 2 s each, until processors are free after a sweep."""
 MOST_LOOKS: Final = 15

@@ -31,6 +31,7 @@ from gradekeeper.api.schema import (
 )
 from gradekeeper.api.spec import SuiteLimits, SuiteResources
 from gradekeeper.pods.build import resource_problems
+from gradekeeper.referee.bounds import LANE_VOLUME_MIB, volume_needs
 from gradekeeper.suites.errors import DefinitionError
 from gradekeeper.suites.schedules import MAX_CALLERS, Family, Share
 
@@ -389,6 +390,12 @@ class SuiteDefinition(SpecModel):
         problems = resource_problems(
             self.limits, self.resources, build_heap_mib=self.build.heap_mib
         )
+        volume = volume_needs(self.submission.max_files, self.submission.max_bytes)
+        if volume > LANE_VOLUME_MIB:
+            problems.append(
+                f"submission.maxFiles and submission.maxBytes need {volume} MiB with all that is"
+                f" beside a submission; the volume that the lane reads has {LANE_VOLUME_MIB} MiB."
+            )
         if problems:
             raise ValueError(" ".join(problems))
 

@@ -55,10 +55,10 @@ def read(pieces: list[bytes]) -> tuple[tuple[str, int] | str | None, dict[str, b
     """The end, or the refusal, and what was handed on before it."""
     files: dict[str, bytes] = {}
 
-    def take(path: str, content: bytes) -> None:
-        require(path not in files, "a file comes twice")
-        require(content.startswith(MAGIC), "not a class file")
-        files[path] = content
+    def take(path: str, piece: bytes, first: bool) -> None:
+        require(first == (path not in files), "a file comes twice")
+        files[path] = files.get(path, b"") + piece
+        require(files[path].startswith(MAGIC), "not a class file")
 
     reader = FrameReader(take, RESERVED)
     end = None
@@ -79,7 +79,8 @@ def place(files: dict[str, bytes]) -> None:
         (root / "app").mkdir()
         put = place_in(root / "app")
         for path, content in files.items():
-            put(path, content)
+            put(path, content[:4], True)
+            put(path, content[4:], False)
             require((root / "app" / path).read_bytes() == content, "another content")
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         pass

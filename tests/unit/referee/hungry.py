@@ -5,6 +5,7 @@ a referee may hold, plays one test against a lane that sends the shape, and prin
 test ended, the processor time of judging, and by how much the child grew.
 """
 
+import itertools
 import json
 import os
 import resource
@@ -41,7 +42,7 @@ def texts(tokens):
 
 def chain(tokens):
     """Each token is seen beside the next one only; long texts besides."""
-    for one, other in zip(tokens, tokens[1:], strict=False):
+    for one, other in itertools.pairwise(tokens):
         yield "c", json.dumps([one, other])
     yield from texts(tokens)
 
@@ -55,28 +56,26 @@ def records(tokens):
 def numbers(tokens):
     """Decimals that are written in full, some of them tolerated."""
     for number in range(int(SIZE * 24)):
-        one = '{"t":"dec","v":"9e%d"}' % (60 if number % 2 else 9_999_999_999)
-        yield "near" if number % 3 else "d", "[" + ",".join([one] * 2_000) + "]"
+        one = '{"t":"dec","v":"9e60"}' if number % 2 else '{"t":"dec","v":"9e9999999999"}'
+        yield "near" if number % 3 else "d", "[" + ",".join([one] * 1_900) + "]"
 
 
 def maps(tokens):
     """Maps of maps, with tokens that their order depends on."""
     for number in range(lines_of(LINE)):
-        inner = json.dumps(tokens[number % len(tokens)] + WIDE + "x" * 60_000)
+        inner = tokens[number % len(tokens)] + WIDE + "x" * 60_000
         for depth in range(8):
-            key = json.dumps(tokens[(number + depth) % len(tokens)])
-            inner = '{"t":"map","v":[[%s,%s],["k",null]]}' % (key, inner)
-        yield "m", inner
+            key = tokens[(number + depth) % len(tokens)]
+            inner = {"t": "map", "v": [[key, inner], ["k", None]]}
+        yield "m", json.dumps(inner)
 
 
 def pairs(tokens):
     """Maps of many entries, whose keys are tokens."""
     for number in range(int(SIZE * 40)):
-        entries = ",".join(
-            '["%s","%s"]' % (tokens[at % len(tokens)], tokens[(at + number) % len(tokens)])
-            for at in range(600)
-        )
-        yield "p", '{"t":"map","v":[%s]}' % entries
+        count = len(tokens)
+        entries = [[tokens[at % count], tokens[(at + number) % count]] for at in range(600)]
+        yield "p", json.dumps({"t": "map", "v": entries})
 
 
 def crowd(tokens):

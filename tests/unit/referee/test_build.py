@@ -28,7 +28,12 @@ def frame(path, content=MAGIC):
 
 def read(*pieces):
     placed = {}
-    reader = FrameReader(lambda path, content: placed.update({path: content}), RESERVED)
+
+    def place(path, piece, first):
+        assert first == (path not in placed)
+        placed[path] = placed.get(path, b"") + piece
+
+    reader = FrameReader(place, RESERVED)
     end = None
     for piece in pieces:
         assert end is None
@@ -51,7 +56,7 @@ def test_few_class_files_in_too_many_folders():
     """A package of a source file may have any depth; folders cost the referee's memory."""
     deep = [f"p{name}/{'d/' * 490}A.class" for name in range(500)]
     placed = []
-    reader = FrameReader(lambda path, content: placed.append(path), RESERVED)
+    reader = FrameReader(lambda path, piece, first: placed.append(path), RESERVED)
     with pytest.raises(FrameError, match="folders"):
         for path in deep:
             reader.feed(frame(path))
@@ -192,12 +197,14 @@ def test_any_bytes_are_frames_or_an_error(pieces):
 
 
 def test_placing_writes_files_that_the_lane_reads(tmp_path):
-    place_in(tmp_path)("a/B.class", MAGIC)
-    assert (tmp_path / "a/B.class").read_bytes() == MAGIC
+    place = place_in(tmp_path)
+    place("a/B.class", MAGIC, True)
+    place("a/B.class", b"more", False)
+    assert (tmp_path / "a/B.class").read_bytes() == MAGIC + b"more"
     assert (tmp_path / "a/B.class").stat().st_mode & 0o777 == 0o644
 
 
 def test_placing_never_overwrites(tmp_path):
-    place_in(tmp_path)("a/B.class", MAGIC)
+    place_in(tmp_path)("a/B.class", MAGIC, True)
     with pytest.raises(FileExistsError):
-        place_in(tmp_path)("a/B.class", MAGIC)
+        place_in(tmp_path)("a/B.class", MAGIC, True)

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradekeeper.referee import judge
-from gradekeeper.referee.judge import Rules, canonical, difference, matches
+from gradekeeper.referee.judge import Rules, canonical, compare, difference, matches
+from gradekeeper.referee.roles import Roles
 
 A, B, C = ("tk_" + digit * 16 for digit in "abc")
 MULTI = Rules(multiset=True)
@@ -208,3 +209,58 @@ def test_many_interchangeable_tokens_are_cheap():
     transcript = [["call", "take", [names[n]]] for n in range(20)]
     transcript += [["obs", "r", [names[n], names[20 + n]]] for n in range(20)]
     assert canonical(transcript, tokens, MULTI) == canonical(transcript[::-1], tokens, MULTI)
+
+
+def ring(tokens):
+    return [
+        ["obs", "r", [one, other]]
+        for one, other in zip(tokens, tokens[1:] + tokens[:1], strict=True)
+    ]
+
+
+def chain(tokens):
+    return ring(tokens)[:-1]
+
+
+def twins(tokens):
+    return [["obs", "t", token] for token in tokens]
+
+
+@pytest.mark.parametrize("shape", [chain, ring, twins])
+def test_twice_as_many_tokens_are_looked_at_twice_as_often(shape):
+    """Counted, not measured: a chain must not be gone through once a link."""
+    looks = []
+    for count in (30, 60, 120):
+        tokens = {f"tk_{number * 7919:016x}": "pay" for number in range(count)}
+        looks.append(Roles(shape(list(tokens)), list(tokens), tokens).looks)
+    assert looks[1] < 2.5 * looks[0] and looks[2] < 2.5 * looks[1]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(ENTRIES, max_size=6), st.lists(ENTRIES, max_size=6), st.booleans())
+def test_comparing_is_equality_of_canonical_transcripts(one, other, multiset):
+    rules = Rules(multiset=multiset, tolerance={"l": "0.5"})
+    right = [canonical(each, TOKENS, rules) for each in (other, one[:-1], one + one)]
+    observed = canonical(one, TOKENS, rules)
+    equal = any(matches(observed, each, rules) for each in right)
+    assert (compare(lambda: one, TOKENS, rules, right) is None) is equal
+    assert compare(lambda: one, TOKENS, rules, [*right, observed]) is None
+
+
+def test_what_differs_is_counted_or_placed():
+    one, two = [["obs", "a", None]], [["obs", "a", None], ["obs", "b", None]]
+    assert compare(lambda: two, {}, MULTI, [one]) == (
+        "what was seen differs: 1 entries are not right, 0 are missing"
+    )
+    assert compare(lambda: two, {}, Rules(), [one, []]) == "entry 1 differs"
+    assert compare(lambda: one, {}, Rules(), [two]) == "entry 1 differs"
+
+
+def test_deep_maps_cost_their_depth_and_no_more():
+    """Each level was once gone through twice: a thousand times what was inside of ten levels."""
+    inner = A + "x" * 20_000
+    for _ in range(10):
+        inner = {"t": "map", "v": [["k", inner]]}
+    tokens = {A: "pay"}
+    entries = [["obs", "m", inner]] * 40
+    assert canonical(entries, tokens, MULTI) == canonical(entries, tokens, Rules())

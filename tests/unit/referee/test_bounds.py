@@ -1,0 +1,133 @@
+"""What the referee may hold adds up, and a child that judges keeps to it whatever it is sent."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradekeeper.api.schema import dump
+from gradekeeper.api.spec import SuiteLimits
+from gradekeeper.pods.build import resource_problems
+from gradekeeper.referee import bounds, child
+from gradekeeper.referee.bounds import (
+    BASE_MIB,
+    CHILD_MIB,
+    CHILD_PRIVATE_MIB,
+    HEAP_MIB,
+    LIMITS,
+    RESERVED,
+    referee_needs,
+    volume_needs,
+)
+from gradekeeper.referee.compiling import BUILD_BOUNDS
+from gradekeeper.referee.players import CHILD_BOUNDS
+from gradekeeper.suites.definition import load_suite
+
+ROOT = Path(__file__).parents[3]
+SUITES = [path.parent for path in ROOT.glob("**/suite.yaml") if "build" not in path.parts]
+GROWTH_KIB = (CHILD_PRIVATE_MIB - HEAP_MIB) * 1024
+"""By how much a child may grow, at least."""
+SHAPES = ["texts", "chain", "records", "numbers", "maps", "pairs", "crowd", "small"]
+
+
+def test_one_bound_for_the_rlimit_and_the_arithmetic():
+    assert CHILD_BOUNDS.memory_mib == BUILD_BOUNDS.memory_mib == CHILD_PRIVATE_MIB < CHILD_MIB
+    for parallel in range(LIMITS["parallel"][0], LIMITS["parallel"][1] + 1):
+        assert referee_needs(parallel) == BASE_MIB + parallel * CHILD_MIB
+
+
+@pytest.mark.parametrize("folder", SUITES, ids=lambda folder: folder.parent.name)
+def test_every_suite_here_fits(folder):
+    definition = load_suite(folder)
+    assert resource_problems(definition.limits, definition.resources) == []
+
+
+def test_the_referees_ranges_are_the_apis():
+    schema = SuiteLimits.model_json_schema(by_alias=True)["properties"]
+    ranges = {name: (one["minimum"], one["maximum"]) for name, one in schema.items()}
+    assert ranges == dict(LIMITS)
+    assert RESERVED < dump(SuiteLimits()).keys()
+
+
+@pytest.mark.parametrize(
+    ("files", "size", "fits"), [(500, 8 << 20, True), (10_000, 8 << 20, False), (1, 23 << 20, True)]
+)
+def test_what_a_submission_may_have_fits_the_volume(files, size, fits):
+    assert (volume_needs(files, size) <= bounds.LANE_VOLUME_MIB) is fits
+
+
+def in_child(work):
+    """What `work` returns as JSON, in a confined fork."""
+    reading, writing = os.pipe()
+    pid = child.fork()
+    if pid == 0:
+        try:
+            child.confine(child.Bounds(1 + child.measure_space()[1] // child.MIB, 5, 1), [writing])
+            os.write(writing, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(pid, 0)
+    return json.loads(said)
+
+
+def test_the_kernel_would_rather_end_a_child_than_the_referee():
+    score = Path("/proc/self/oom_score_adj")
+    assert in_child(lambda: int(score.read_text())) == 1000
+    assert int(score.read_text()) < 1000
+
+
+def test_a_child_grows_by_what_is_left_of_its_bound():
+    def grow():
+        kept = []
+        try:
+            while len(kept) < 400:
+                kept.append(bytearray(100_000))
+        except MemoryError:
+            pass
+        return len(kept)
+
+    # A bound that leaves a MiB or two, in which there is room for so many.
+    assert in_child(grow) < 40
+
+
+def hungry(shape, size):
+    """How a child ends that is sent a shape; see hungry.py."""
+    program = Path(__file__).with_name("hungry.py")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", program, ROOT / "operator", shape, str(size)],
+        capture_output=True,
+        timeout=240,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_costs_most_is_judged_within_a_childs_bound(shape):
+    """As much as a run may say, beside a referee as large as may be: a failed test, no more."""
+    found = hungry(shape, 1)
+    assert found["ended"] == ["F"]
+    assert found["grown_kib"] <= GROWTH_KIB
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twice_as_much_takes_twice_as_long(shape):
+    """In processor time of the child itself; what does not grow with the size counts as well."""
+    half, whole = (min(hungry(shape, size)["cpu"] for _ in range(3)) for size in (0.5, 1))
+    assert whole < 3 * half, "four times as long would be quadratic"
+
+
+def test_the_table_of_bounds_names_tests_that_exist():
+    table = (ROOT / "docs/bounds.md").read_text()
+    named = re.findall(r"`(tests/[^`]+?\.py)(?:::(\w+))?`", table)
+    assert len(named) > 30
+    for path, test in named:
+        text = (ROOT / path).read_text()
+        assert not test or f"def {test}(" in text, f"{path}::{test}"
