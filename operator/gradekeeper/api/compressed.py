@@ -6,7 +6,7 @@ import base64
 import binascii
 import zlib
 
-MAX_INDEX_BYTES = 16 * 1024 * 1024
+MAX_INDEX_BYTES = 2 * 1024 * 1024
 """Of a suite's index, decompressed."""
 MAX_LOG_BYTES = 1024 * 1024
 """Of a kept detail log, decompressed."""

@@ -5,6 +5,7 @@ and what a job asks of it in vain (task, parameter) as `InvalidJob`.
 """
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,12 @@ from gradekeeper.referee.errors import Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.result import INVALID_JOB, REFEREE_FAILED
 from gradekeeper.referee.schedule import ARRIVE
-from gradekeeper.referee.strictjson import StrictJsonError, parse_strict
+from gradekeeper.referee.strictjson import (
+    StrictJsonError,
+    encode_canonical,
+    parse_strict,
+    split_object,
+)
 
 MANIFEST: Final = "manifest.json"
 MANIFEST_SCHEMA: Final = "gradekeeper.bundle/v1"
@@ -111,13 +117,28 @@ class BuildRules:
 class Draw:
     """Inputs that were drawn when pinning, and every transcript that is right for them.
 
+    Kept as JSON: all expectations of a suite together are large as values, every child that plays
+    a test copies what it touches of them, and a run needs one draw of each of its tests.
+
     Attributes:
+        packed: an object with `inputs` and `transcripts`.
         repeat: the one that it is for; None: any.
     """
 
-    inputs: Mapping[str, str]
-    transcripts: Sequence[list[Any]]
+    packed: bytes
     repeat: int | None = None
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """By name."""
+        inputs: Mapping[str, str] = json.loads(self.packed)["inputs"]
+        return inputs
+
+    @property
+    def transcripts(self) -> Sequence[list[Any]]:
+        """In canonical form."""
+        transcripts: Sequence[list[Any]] = json.loads(self.packed)["transcripts"]
+        return transcripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +250,7 @@ def load_suite(
             if not order or len(set(order)) != len(order) or not known.keys() >= set(order):
                 raise _broken("its index names tests that it does not have")
             repeats = {test.id: group.repeats for group in groups for test in group.tests}
-            pins = _pins(_read(root / "referee" / "pins.json"), order, repeats)
+            pins = _pins(root / "referee" / "pins.json", order, repeats)
         wanted = set(order)
         submission, build = document["submission"], document["build"]
         return Suite(
@@ -310,19 +331,25 @@ def _test(group: str, document: Mapping[str, Any]) -> Test:
 
 
 def _pins(
-    document: Mapping[str, Any], order: Sequence[str], repeats: Mapping[str, int]
+    path: Path, order: Sequence[str], repeats: Mapping[str, int]
 ) -> dict[str, Sequence[Draw]]:
-    pins: dict[str, Sequence[Draw]] = {}
-    for test in order:
-        draws = tuple(
-            Draw(draw["inputs"], draw["transcripts"], draw.get("repeat"))
-            for draw in document.get(test, ())
-        )
-        if not draws or not all(draw.transcripts for draw in draws):
-            raise _broken("a test has no expectation")
-        if not all(draws_of(draws, repeat) for repeat in range(repeats[test])):
+    pins: dict[str, Sequence[Draw]] = dict.fromkeys(order, ())
+    try:
+        for test, data in split_object(path.read_bytes(), max_bytes=MAX_BUNDLE_JSON):
+            if test in pins:
+                draws = parse_strict(data, max_bytes=MAX_BUNDLE_JSON, max_depth=64)
+                if not all(draw["transcripts"] and "inputs" in draw for draw in draws):
+                    raise _broken("a test has no expectation")
+                pins[test] = tuple(
+                    Draw(encode_canonical(draw), draw.get("repeat")) for draw in draws
+                )
+    except (OSError, StrictJsonError):
+        raise _broken(f"its {path.name} cannot be read") from None
+    if not all(pins.values()):
+        raise _broken("a test has no expectation")
+    for test, known in pins.items():
+        if not all(draws_of(known, repeat) for repeat in range(repeats[test])):
             raise _broken("a test has no expectation for one of its repeats")
-        pins[test] = draws
     return pins
 
 

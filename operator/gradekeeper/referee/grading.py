@@ -590,7 +590,8 @@ class _Grading:
         places = draws_of(draws, unit.repeat)
         fixed = self._layout.draw
         position = places[random_below(len(places)) if fixed is None else fixed % len(places)]
-        return Choice(draws[position].inputs, position, draws[position].transcripts)
+        chosen = draws[position]
+        return Choice(chosen.inputs, position, chosen.transcripts)
 
     def _mark(self, phase: str) -> None:
         spent = sum(self._state.times.values())

@@ -7,10 +7,13 @@ for the referee's own result message and for the files of a bundle.
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 MAX_DEPTH = 32
 """Nesting of arrays and objects that is accepted unless a caller says otherwise."""
+
+_SPACE = " \t\n\r"
 
 MAX_DIGITS = 64
 """Characters of one number literal."""
@@ -80,6 +83,63 @@ def parse_strict(
         except UnicodeEncodeError:
             raise StrictJsonError("a lone surrogate") from None
     return value
+
+
+def split_object(data: bytes, *, max_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """Split a JSON object into (key, JSON of the value), one after another.
+
+    For objects that are large as values: nobody holds more than one of them. A value is JSON, but
+    what `parse_strict` refuses besides is not refused; give it each value.
+
+    Args:
+        data: UTF-8.
+        max_bytes: longest accepted input.
+
+    Raises:
+        StrictJsonError: too long, not UTF-8, not an object, a key twice, or not JSON.
+    """
+    if len(data) > max_bytes:
+        raise StrictJsonError("longer than allowed")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise StrictJsonError("not UTF-8") from None
+    decode = json.JSONDecoder().raw_decode
+    seen: set[str] = set()
+    at = _after_space(text, 0)
+    if text[at : at + 1] != "{":
+        raise StrictJsonError("not an object")
+    at = _after_space(text, at + 1)
+    try:
+        while text[at : at + 1] != "}" or seen:
+            key, at = decode(text, at)
+            at = _after_space(text, at)
+            if type(key) is not str or text[at : at + 1] != ":":
+                raise StrictJsonError("not JSON")
+            if key in seen:
+                raise StrictJsonError("a key occurs twice")
+            seen.add(key)
+            start = _after_space(text, at + 1)
+            at = decode(text, start)[1]
+            yield key, text[start:at].encode("utf-8")
+            at = _after_space(text, at)
+            if text[at : at + 1] == "}":
+                break
+            if text[at : at + 1] != ",":
+                raise StrictJsonError("not JSON")
+            at = _after_space(text, at + 1)
+    except StrictJsonError:
+        raise
+    except (ValueError, RecursionError):
+        raise StrictJsonError("not JSON") from None
+    if text[at + 1 :].strip(_SPACE):
+        raise StrictJsonError("not JSON")
+
+
+def _after_space(text: str, at: int) -> int:
+    while text[at : at + 1] and text[at] in _SPACE:
+        at += 1
+    return at
 
 
 def encode_canonical(value: Any) -> bytes:

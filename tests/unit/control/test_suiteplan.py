@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from contract.world import NS, SUITE, TESTS, suite_objects
+from gradekeeper.api.compressed import MAX_INDEX_BYTES
 from gradekeeper.api.reasons import ConditionType, SuiteReason
 from gradekeeper.api.schema import dump
 from gradekeeper.api.spec import GradingJobSpec
@@ -257,7 +258,7 @@ def test_an_index_is_read_with_the_digest_of_its_plain_bytes() -> None:
     assert index.digest == "sha256:" + hashlib.sha256(json.dumps(document).encode()).hexdigest()
 
 
-BOMB = base64.b64encode(gzip.compress(b" " * (17 * 1024 * 1024))).decode()
+BOMB = base64.b64encode(gzip.compress(b" " * (MAX_INDEX_BYTES + 1))).decode()
 
 
 @pytest.mark.parametrize(

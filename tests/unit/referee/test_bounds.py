@@ -1,7 +1,6 @@
 """What the referee may hold adds up, and a child that judges keeps to it whatever it is sent."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import pytest
 from gradekeeper.api.schema import dump
 from gradekeeper.api.spec import SuiteLimits
 from gradekeeper.pods.build import resource_problems
-from gradekeeper.referee import bounds, child
+from gradekeeper.referee import bounds
 from gradekeeper.referee.bounds import (
     BASE_MIB,
     CHILD_MIB,
@@ -60,41 +59,58 @@ def test_what_a_submission_may_have_fits_the_volume(files, size, fits):
     assert (volume_needs(files, size) <= bounds.LANE_VOLUME_MIB) is fits
 
 
-def in_child(work):
-    """What `work` returns as JSON, in a confined fork."""
-    reading, writing = os.pipe()
-    pid = child.fork()
-    if pid == 0:
-        try:
-            child.confine(child.Bounds(1 + child.measure_space()[1] // child.MIB, 5, 1), [writing])
-            os.write(writing, json.dumps(work()).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        said = pipe.read()
-    os.waitpid(pid, 0)
-    return json.loads(said)
+CONFINED = """
+import errno, json, os, sys
+sys.path.insert(0, sys.argv[1])
+from gradekeeper.referee import child
+
+reading, writing = os.pipe()
+extra = [os.open(os.devnull, os.O_RDONLY) for _ in range(40)]
+score = open("/proc/self/oom_score_adj").read()
+private = child.measure_space()[1] // child.MIB
+if child.fork() == 0:
+    child.confine(child.Bounds(private + 4, 5, 1), [writing])
+    said = {"had": score, "score": open("/proc/self/oom_score_adj").read()}
+    said["open"] = len(os.listdir("/proc/self/fd")) - 1
+    kept, held = [], []
+    try:
+        while len(kept) < 1_000:
+            kept.append(bytearray(100_000))
+    except MemoryError:
+        said["kept"] = len(kept)
+    del kept
+    try:
+        while len(held) < 1_000:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        said["error"] = errno.errorcode[error.errno]
+    os.write(writing, json.dumps(said).encode())
+    os._exit(0)
+os.close(writing)
+print(os.read(reading, 4096).decode())
+"""
 
 
-def test_the_kernel_would_rather_end_a_child_than_the_referee():
-    score = Path("/proc/self/oom_score_adj")
-    assert in_child(lambda: int(score.read_text())) == 1000
-    assert int(score.read_text()) < 1000
+@pytest.fixture(scope="module")
+def confined():
+    """What a confined child of a small program says of itself."""
+    command = [sys.executable, "-I", "-S", "-c", CONFINED, ROOT / "operator"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    return json.loads(done.stdout)
 
 
-def test_a_child_grows_by_what_is_left_of_its_bound():
-    def grow():
-        kept = []
-        try:
-            while len(kept) < 400:
-                kept.append(bytearray(100_000))
-        except MemoryError:
-            pass
-        return len(kept)
+def test_the_kernel_would_rather_end_a_child_than_the_referee(confined):
+    assert int(confined["had"]) < 1000 == int(confined["score"])
 
-    # A bound that leaves a MiB or two, in which there is room for so many.
-    assert in_child(grow) < 40
+
+def test_a_child_grows_by_what_is_left_of_its_bound(confined):
+    # At least 4 MiB less what is not a whole one; at most also what its parent had in reserve.
+    assert 25 <= confined["kept"] <= 60
+
+
+def test_a_child_has_few_descriptors_and_the_referee_a_known_number(confined):
+    # Standard error and its pipe, whatever its parent had open; and it gets no more than 64.
+    assert (confined["open"], confined["error"]) == (2, "EMFILE")
 
 
 def hungry(shape, size):

@@ -169,6 +169,45 @@ def test_what_the_suite_does_not_have_is_an_invalid_job(tmp_path, task, paramete
     assert caught.value.reason == INVALID_JOB
 
 
+def with_limits(parameter=None, **limits):
+    parameters = {parameter: {"default": None, "pattern": "^[0-9]+$"}} if parameter else {}
+    return {**SUITE, "limits": {**SUITE.get("limits", {}), **limits}, "parameters": parameters}
+
+
+@pytest.mark.parametrize("parallel", range(1, 17))
+def test_a_limit_is_in_force_or_refused(tmp_path, parallel):
+    assert load(write(tmp_path, suite=with_limits(parallel=parallel))).limits.parallel == parallel
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("parallel", 17), ("parallel", 0), ("restartsPerGroup", 17), ("fileMiB", 0)],
+)
+def test_a_limit_beyond_the_apis_range_is_refused(tmp_path, limit, value):
+    with pytest.raises(Unjudgeable) as caught:
+        load(write(tmp_path, suite=with_limits(**{limit: value})))
+    assert caught.value.reason == REFEREE_FAILED
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [
+        ("parallel", 3),
+        ("heapMiB", 64),
+        ("processes", 99),
+        ("testTimeoutSeconds", 3_600),
+        ("restartsPerGroup", 16),
+    ],
+)
+def test_a_parameter_never_asks_for_more_than_was_reckoned_with(tmp_path, limit, most):
+    suite = with_limits(limit, parallel=3, heapMiB=64, processes=99)
+    root = write(tmp_path, suite=suite)
+    load(root, **{limit: str(most)})
+    with pytest.raises(Unjudgeable) as caught:
+        load(root, **{limit: str(most + 1)})
+    assert (caught.value.reason, f"to {most}." in caught.value.message) == (INVALID_JOB, True)
+
+
 def test_a_parameter_that_is_no_limit_changes_nothing(tmp_path):
     assert load(write(tmp_path), colour="red").limits.test_timeout_seconds == 9
 
