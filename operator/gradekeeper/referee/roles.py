@@ -18,8 +18,8 @@ from gradekeeper.referee.texts import is_map, pieces_of, tokens_in
 
 _MAX_LEAVES: Final = 8
 """Ways to break ties that are tried, in all."""
-_MARK: Final = -1
-"""In the place of the token itself: before every colour."""
+_MARK: Final = "*"
+"""In the place of the token itself: before every number."""
 
 _END: Final = (1 << 32,)
 """After the entries of a map: behind whatever entry another one has there."""
@@ -62,7 +62,9 @@ class Roles:
         self._classes: dict[int, list[int]] = {}
         for position, colour in enumerate(self._colours):
             self._classes.setdefault(colour, []).append(position)
+        self._shown: list[str] = []
         self._leaves = 0
+        self._show()
         self._refine(range(len(used)))
         self._solve()
 
@@ -126,16 +128,21 @@ class Roles:
         else:
             text.append(f"<{value}>")
 
+    def _show(self) -> None:
+        """Number the classes; the numbers compare as texts, as they do in a written entry."""
+        numbers = {colour: f"{rank};" for rank, colour in enumerate(sorted(self._classes))}
+        self._shown = [numbers[colour] for colour in self._colours]
+
     def _fill(self, shape: "_Shape", marked: int | None = None) -> Filled:
         """A shape with every token's colour, and `marked` standing out."""
-        colours = self._colours
+        shown = self._shown
         filled: list[Any] = []
         self.looks += len(shape.parts)
         for part in shape.parts:
             if type(part) is int:
                 filled.append(part)
             elif type(part) is tuple:
-                filled.append(_MARK if part[0] == marked else colours[part[0]])
+                filled.append(_MARK if part[0] == marked else shown[part[0]])
             else:
                 inside = sorted(self._fill(one, marked) for one in part)
                 filled.append((*inside, _END))
@@ -171,6 +178,7 @@ class Roles:
                     if part is not largest:
                         # Whoever has other neighbours in the largest part has so elsewhere too.
                         touched.update(part)
+            self._show()
 
     def _tell_apart(self, members: Sequence[int], beside: set[int]) -> list[list[int]]:
         """The members of a class by what each occurs in, in order.
@@ -190,13 +198,13 @@ class Roles:
         """Whether swapping two tokens leaves the multiset as it is."""
         near = [shape for shape in self._where[first] if second not in shape.tokens]
         near += self._where[second]
-        kept = self._colours
+        kept = self._shown
         listings = []
-        for one, other in ((0, 1), (1, 0)):
-            self._colours = [2 + position for position in range(len(kept))]
-            self._colours[first], self._colours[second] = one, other
+        for one, other in (("0;", "1;"), ("1;", "0;")):
+            self._shown = [f"{2 + position};" for position in range(len(kept))]
+            self._shown[first], self._shown[second] = one, other
             listings.append(sorted(self._fill(shape) for shape in near))
-        self._colours = kept
+        self._shown = kept
         return listings[0] == listings[1]
 
     def _solve(self) -> None:
@@ -224,6 +232,7 @@ class Roles:
         best: tuple[list[Filled], list[int], dict[int, list[int]]] | None = None
         for candidate in candidates:
             self._colours, self._classes = before[0][:], dict(before[1])
+            self._show()
             self._set_apart(candidate)
             self._solve()
             if len(candidates) == 1:
@@ -233,10 +242,14 @@ class Roles:
                 best = found, self._colours, self._classes
         assert best is not None
         _, self._colours, self._classes = best
+        self._show()
 
     def _set_apart(self, candidate: int) -> None:
         """Put a token before the others of its class, and refine."""
         colour = self._colours[candidate]
+        # Between two numbers, until the next round numbers the classes anew.
+        self._shown = [f"{2 * int(number[:-1])};" for number in self._shown]
+        self._shown[candidate] = f"{int(self._shown[candidate][:-1]) - 1};"
         others = [position for position in self._classes[colour] if position != candidate]
         self._classes[colour], self._classes[colour + 1] = [candidate], others
         for position in others:
