@@ -44,7 +44,7 @@ ALWAYS = "regression"
 WHOLE = "Each was graded by all tests."
 PARTS = (
     "Each was graded by the groups that its files are about and the regression group, or by all"
-    " where it changes other files; what it changes is not reached by other groups."
+    " where it changes other files; the other groups were not run."
 )
 
 
