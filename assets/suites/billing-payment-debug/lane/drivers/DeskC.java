@@ -50,10 +50,15 @@ public final class DeskC {
         till.together(till.part("0.25"), 8);
         till.close();
         for (Rounds round : Rounds.of(desk)) {
+            // Four quarters fit, and one of three larger shares.
             Till next = new Till(desk);
-            next.ask(next.part("0.25"));
-            round.play("a", number -> next.request(next.inv(), next.part("0.25")));
-            next.ask(next.part("0.25"));
+            if (round.kind.equals("o")) {
+                round.play("a", number -> next.request(next.inv(), next.part("0.7")));
+            } else {
+                next.ask(next.part("0.25"));
+                round.play("a", number -> next.request(next.inv(), next.part("0.25")));
+                next.ask(next.part("0.25"));
+            }
             next.close(round);
         }
     }
