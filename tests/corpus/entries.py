@@ -135,6 +135,10 @@ def touched(tree: Tree, gold: Tree) -> tuple[str, ...]:
     return (*sorted(names), *more)
 
 
+BILLS = frozenset({"coupons", "coupon_dedup", "line_rounding"})
+"""Groups whose tests write bills: lines, coupons, taxes and invoices are on each of them."""
+
+
 def groups_of(tree: Tree, gold: Tree, files: Mapping[str, set[str]]) -> frozenset[str] | None:
     """Groups whose tests an entry's changes can reach.
 
@@ -149,4 +153,5 @@ def groups_of(tree: Tree, gold: Tree, files: Mapping[str, set[str]]) -> frozense
     changed = {path for path in tree if tree[path] != gold.get(path)}
     if changed - files.keys():
         return None
-    return frozenset().union(*(files[path] for path in changed))
+    about = frozenset().union(*(files[path] for path in changed))
+    return about | BILLS if about & BILLS or "tax" in about else about

@@ -116,6 +116,9 @@ def test_a_folder_is_laid_over_gold_and_must_differ(
     assert groups_of(tree, gold, {REFUNDS: {"refunds"}}) is None
     (tmp_path / "src/main/java/More.java").unlink()
     assert groups_of(entry_tree(entry, gold), gold, {REFUNDS: {"refunds"}}) == {"refunds"}
+    bills = {"coupons", "coupon_dedup", "line_rounding"}
+    assert groups_of(entry_tree(entry, gold), gold, {REFUNDS: {"line_rounding"}}) == bills
+    assert groups_of(entry_tree(entry, gold), gold, {REFUNDS: {"tax"}}) == bills | {"tax"}
 
 
 def row(side: str, *outcomes: str, reason: str = "Completed") -> Row:
