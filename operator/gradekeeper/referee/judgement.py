@@ -17,6 +17,8 @@ MARGIN: Final = 1.5
 """Who is run again gets so much more time than what it was short of."""
 MAX_STRETCH: Final = 6.0
 """At most so many times its time; on a node that would need more it is only tried again."""
+STARTED_SECONDS: Final = 0.1
+"""Of processor time, which a process takes before its first test."""
 IDLE_SHARE: Final = 0.25
 """Of what there was for it. A right answer that is short of processors takes at least 60 % of that:
 it waits for anything else for 60 % of its time at most, and has 1.5 times its time at least."""
@@ -95,7 +97,7 @@ def is_idle(used: float | None, seconds: float, share: float) -> bool:
         seconds: for which it ran.
         share: of a processor that there was without it.
     """
-    return used is not None and used < IDLE_SHARE * share * seconds
+    return used is not None and used - STARTED_SECONDS < IDLE_SHARE * share * seconds
 
 
 def judge_control(

@@ -616,7 +616,7 @@ class Runs:
                 stretched = unit.stretch if unit.stretch > 1.0 else None
                 judgement = judge_time(doubt.window, share, stretched, before - doubt.until)
                 if judgement.doubtful:
-                    judgement = self._judge_by_control(doubt)
+                    judgement = self._judge_by_control(doubt, share)
                 self._log_judgement(doubt.what, span, doubt.window, share, judgement, unit.repeat)
             if judgement.doubtful:
                 raise Unjudgeable(NODE_OVERLOADED, "The node was too slow to judge a timeout.")
@@ -630,8 +630,12 @@ class Runs:
         self._give(time.monotonic() - before)
         return share
 
-    def _judge_by_control(self, doubt: Doubt) -> Judgement:
+    def _judge_by_control(self, doubt: Doubt, share: float) -> Judgement:
         """Judge what is in doubt again by what gold can do, with nothing of the submission alive.
+
+        Args:
+            doubt: of a test or a start.
+            share: of a processor that there was right after it, without the lane.
 
         Raises:
             LaneGone: the lane was lost meanwhile.
@@ -648,8 +652,7 @@ class Runs:
         played = play(unit.group, case, plan, 0.0 if perhaps else 1.0 / unit.stretch)
         self._give(time.monotonic() - before)
         explained = self._ticker.explains(doubt.since, doubt.until, played.free)
-        there = min(played.share, doubt.window.rate) if explained else played.share
-        idle = is_idle(unit.used, seconds, there)
+        idle = is_idle(unit.used, seconds, min(played.share, share))
         judgement = judge_control(played, unit.stretch, explained, unit.again, idle)
         unit.again = unit.again or judgement.excused
         return judgement

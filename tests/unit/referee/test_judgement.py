@@ -4,6 +4,7 @@ import pytest
 
 from gradekeeper.referee.clocks import Finding, Window
 from gradekeeper.referee.judgement import (
+    STARTED_SECONDS,
     Judgement,
     Played,
     is_idle,
@@ -68,12 +69,13 @@ def test_a_doubtful_time_is_judged_by_the_control(played, explained, again, expe
     ("used", "seconds", "share", "idle"),
     [
         (0.15, 18.0, 0.17, True),
-        (0.13, 6.0, 0.17, True),
+        (0.146, 6.26, 0.086, True),
+        (0.3, 6.26, 0.086, False),
         (0.9, 18.0, 0.17, False),
         (3.0, 18.0, 0.17, False),
-        (1.6, 6.0, 1.0, False),
+        (1.7, 6.0, 1.0, False),
         (1.4, 6.0, 1.0, True),
-        (0.0, 6.0, 0.0, False),
+        (0.1, 6.0, 0.0, False),
         (None, 18.0, 1.0, False),
     ],
 )
@@ -86,7 +88,7 @@ def test_a_right_answer_that_was_short_of_processors_is_not_idle(stretched):
     """It waits for 60 % of its time, and does not end for want of a processor in all the rest."""
     share, test = 0.1, 20.0
     used = (stretched - 0.6) * test * share
-    assert not is_idle(used, stretched * test, share)
+    assert not is_idle(STARTED_SECONDS + used, stretched * test, share)
 
 
 @pytest.mark.parametrize(
