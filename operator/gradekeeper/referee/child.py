@@ -50,7 +50,8 @@ def fork() -> int:
     """Fork; the heap made so far is kept out of the collector, so that its pages stay shared.
 
     Raises:
-        PlatformError: the fork failed, which no lane can cause.
+        PlatformError: the fork failed. A lane can cause that while something of it is alive, where
+            a Pod may have few processes; not after a sweep.
     """
     gc.collect()
     gc.freeze()

@@ -9,6 +9,7 @@ from typing import Final
 from gradekeeper.referee import child, report
 from gradekeeper.referee.bounds import CHILD_PRIVATE_MIB
 from gradekeeper.referee.channel import Channel
+from gradekeeper.referee.errors import PlatformError
 from gradekeeper.referee.observations import MAX_RUN_BYTES
 from gradekeeper.referee.play import Plan, play_in_child
 from gradekeeper.referee.report import Report
@@ -50,10 +51,16 @@ def starting(plan: Plan, detail: int | None) -> Iterator[tuple[Player, tuple[int
     errors_r, errors_w = child.pipe()
     reading, report_w = child.pipe()
     control_r, control = child.pipe()
-    pid = child.fork()
+    theirs = (feed_w, output_r, errors_r, report_w, control_r)
+    try:
+        pid = child.fork()
+    except PlatformError:
+        for descriptor in (*theirs, feed_r, output_w, errors_w, reading, control):
+            os.close(descriptor)
+        raise
     if pid == 0:
         _play(plan, (output_r, errors_r, control_r, feed_w), report_w, detail)
-    for descriptor in (feed_w, output_r, errors_r, report_w, control_r):
+    for descriptor in theirs:
         os.close(descriptor)
     os.set_blocking(reading, False)
     try:

@@ -30,7 +30,7 @@ from gradekeeper.referee.clocks import (
     Window,
 )
 from gradekeeper.referee.control import Control, settle
-from gradekeeper.referee.errors import LaneGone, Unjudgeable
+from gradekeeper.referee.errors import LaneGone, PlatformError, Unjudgeable
 from gradekeeper.referee.judge import Transcript
 from gradekeeper.referee.judgement import (
     Judgement,
@@ -157,6 +157,7 @@ class Unit:
         repeat: from 0.
         left: tests that have no outcome yet.
         draw: the one to record; None when judging.
+        launched: whether it had a process.
         since: start of its first process, monotonic seconds.
         until: end of its own budget, monotonic seconds; the suite's may end before.
         stretch: how many times its time a test or a start gets: more than once as soon as one was
@@ -175,6 +176,7 @@ class Unit:
     draw: int | None = None
     since: float = 0.0
     until: float = 0.0
+    launched: bool = False
     stretch: float = 1.0
     budget: float | None = None
     again: bool = False
@@ -306,7 +308,11 @@ class Runs:
                     self._later.clear()
                     return
                 self._orderly = False  # nothing beside it, and a sweep after it
-                self._launch(self._later.pop(0), alone=True)
+                unit = self._later.pop(0)
+                if unit.launched:
+                    self._launch(unit, alone=True)
+                else:
+                    self._begin(unit, alone=True)
             self._wait()
             now = time.monotonic()
             for run in list(self._active.values()):
@@ -386,18 +392,27 @@ class Runs:
         ]
         plan = self._plan(unit, cases)
         order = self._make_order(number, unit.group)
-        with starting(plan, self._detail) as (player, descriptors):
-            self._active[number] = _Run(
-                unit,
-                number,
-                player.pid,
-                player.reading,
-                player.control,
-                cases,
-                time.monotonic(),
-                alone or self._apart,
-            )
-            self._lane.order(order, descriptors)
+        try:
+            with starting(plan, self._detail) as (player, descriptors):
+                self._active[number] = _Run(
+                    unit,
+                    number,
+                    player.pid,
+                    player.reading,
+                    player.control,
+                    cases,
+                    time.monotonic(),
+                    alone or self._apart,
+                )
+                unit.launched = True
+                self._lane.order(order, descriptors)
+        except PlatformError:
+            if alone:
+                raise
+            # What is alive in the lane may hold all processes that the Pod may have.
+            self._log.event("no_process", group=unit.group.name, repeat=unit.repeat)
+            self._orderly = False
+            self._later.append(unit)
 
     def _plan(self, unit: Unit, cases: Sequence[Case]) -> Plan:
         return Plan(

@@ -14,7 +14,7 @@ from gradekeeper.referee import child
 from gradekeeper.referee.bundle import Group, Limits
 from gradekeeper.referee.bundle import Test as Hidden
 from gradekeeper.referee.clocks import Finding, Sizes, Ticker, Window
-from gradekeeper.referee.errors import Unjudgeable
+from gradekeeper.referee.errors import PlatformError, Unjudgeable
 from gradekeeper.referee.judge import Rules
 from gradekeeper.referee.lanes import LaneEvent
 from gradekeeper.referee.log import DetailLog
@@ -291,6 +291,28 @@ def test_an_excused_test_is_not_drawn_anew():
     assert [(case.inputs, case.draw) for case in again.cases] == [({"amount": "7"}, 5), ({}, 0)]
     first, second = (case.lots for case in again.cases)
     assert first == b"lots" and len(second) == 16
+
+
+def test_who_gets_no_process_while_the_lane_holds_them_all_starts_after_a_sweep(monkeypatch):
+    """A lane may hold every process that the Pod may have; after a sweep it holds none."""
+    runs = make_runs(Told())
+    unit = make_unit(runs)
+    before = len(os.listdir("/proc/self/fd"))
+
+    def refused():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fork", refused)
+        runs._launch(unit)
+        assert (runs._later, runs._active, runs._orderly) == ([unit], {}, False)
+        with pytest.raises(PlatformError):
+            runs._launch(unit, alone=True)
+    assert len(os.listdir("/proc/self/fd")) == before
+    unit.until = 0.0
+    runs._begin(runs._later.pop(), alone=True)
+    assert unit.launched and unit.until > time.monotonic()
+    runs._abandon()
 
 
 HOLDING = Hidden("h/x", "m01", {"pay": ["hold"]}, Rules(multiset=True))
