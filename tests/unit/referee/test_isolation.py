@@ -260,3 +260,44 @@ def test_a_policy_may_come_into_force_late():
         assert probe.denied is None
     settle(probe)
     assert probe.denied is True
+
+
+def test_who_is_stepped_late_has_not_been_connected():
+    # An archive that takes long to unpack keeps the referee from stepping.
+    with socket.socket() as full, socket.socket() as one, socket.socket() as two:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for client in (one, two):
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        deadline = time.monotonic() + 20
+        probe = NetworkProbe("127.0.0.1", full.getsockname()[1], deadline)
+        probe.step(deadline - 20)
+        for late in (20, 20.02, 20.04, 21):
+            probe.step(deadline + late)
+    assert probe.denied is True and probe.facts["networkAnswer"] == "ETIMEDOUT"
+
+
+def test_a_connection_of_before_the_deadline_says_nothing_of_a_policy_after_it():
+    with socket.socket() as served:
+        served.bind(("127.0.0.1", 0))
+        served.listen(64)
+        deadline = time.monotonic() + 20
+        probe = NetworkProbe("127.0.0.1", served.getsockname()[1], deadline)
+        probe.step(deadline - 20)
+        probe.step(deadline + 20)
+        assert probe.denied is None
+    for late in (21, 21.02, 21.04, 21.06):
+        probe.step(deadline + late)
+    assert probe.denied is True and probe.facts["networkAnswer"] == "ECONNREFUSED"
+
+
+def test_a_connection_after_the_deadline_is_one_however_late_it_is_looked_at():
+    with socket.socket() as served:
+        served.bind(("127.0.0.1", 0))
+        served.listen(64)
+        deadline = time.monotonic() - 20
+        probe = NetworkProbe("127.0.0.1", served.getsockname()[1], deadline)
+        probe.step(deadline + 40)
+        probe.step(deadline + 60)
+    assert probe.denied is False and probe.facts["networkAnswer"] == "connected"
