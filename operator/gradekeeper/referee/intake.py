@@ -16,7 +16,6 @@ of its own keeps every size bounded before it is believed: `tarfile` would read 
 size into memory.
 """
 
-import contextlib
 import hashlib
 import os
 import re
@@ -303,11 +302,29 @@ def place_file(target: Path, path: str, flag: int) -> BinaryIO:
     try:
         descriptor = os.open(place, flags, 0o644)
     except FileNotFoundError:
-        for parent in parents_of(path):
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(root + parent.encode("utf-8"), 0o755)
+        _make_folders(root, parents_of(path))
         descriptor = os.open(place, flags, 0o644)
     return open(descriptor, "wb")
+
+
+def _make_folders(root: bytes, parents: Sequence[str]) -> None:
+    """Make the folders of a list that are missing, given outermost first.
+
+    From the innermost up to the first that can be made: it costs time for what is missing, not for
+    all that there is, which a deep tree would have once for each of its files.
+    """
+    missing: list[bytes] = []
+    for parent in reversed(parents):
+        place = root + parent.encode("utf-8")
+        try:
+            os.mkdir(place, 0o755)
+            break
+        except FileExistsError:
+            break
+        except FileNotFoundError:
+            missing.append(place)
+    for place in reversed(missing):
+        os.mkdir(place, 0o755)
 
 
 def _write(target: Path, path: str, chunks: Iterator[bytes]) -> None:

@@ -208,6 +208,27 @@ def test_few_files_in_too_many_folders(tmp_path):
     assert 3_000 < made <= intake.MAX_FOLDERS
 
 
+def test_many_files_in_one_deep_tree_cost_their_own_folders(tmp_path, monkeypatch):
+    """Each would cost every folder above it otherwise, and so seconds of a referee's processor."""
+    made = []
+    mkdir = os.mkdir
+    monkeypatch.setattr(os, "mkdir", lambda *given: (made.append(given[0]), mkdir(*given)))
+    deep = [f"src/main/java/{'d/' * 480}{n}/A.java" for n in range(50)]
+    data = gzip.compress(tar(*(member(path) for path in deep)))
+    assert len(take(tmp_path, data, replace(RULES, max_files=50))) == 50
+    folders = 3 + 480 + 50
+    assert folders <= len(made) <= 2 * folders + 50
+
+
+def test_folders_are_made_wherever_a_tree_branches(tmp_path):
+    names = [f"src/main/java/{path}/A.java" for path in ("a/b/c/d", "a/b/x/y/z", "a", "q/b/c/d")]
+    taken = take(tmp_path, gzip.compress(tar(*map(member, names))), replace(RULES, max_files=9))
+    assert set(taken) == set(names)
+    assert all(
+        os.stat(folder).st_mode & 0o777 == 0o755 for folder, _, _ in os.walk(tmp_path / "sources")
+    )
+
+
 def test_as_many_files_as_allowed(tmp_path):
     files = [member(f"src/main/java/F{n}.java") for n in range(3)]
     assert len(take(tmp_path, gzip.compress(tar(*files, member("other.txt"))))) == 3
