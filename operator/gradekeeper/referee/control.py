@@ -10,7 +10,6 @@ is an outcome of nobody's.
 
 import os
 import select
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from gradekeeper.referee.channel import EXITED
 from gradekeeper.referee.clocks import ENOUGH_SHARE, Ticker
 from gradekeeper.referee.compiling import Compiler
 from gradekeeper.referee.errors import RefereeStop
+from gradekeeper.referee.folders import empty
 from gradekeeper.referee.job import Layout, View
 from gradekeeper.referee.judgement import Played, judge_time
 from gradekeeper.referee.lanes import Lane, Order
@@ -131,7 +131,8 @@ class Control:
             try:
                 passed = self._unpack(folder) and work()
             finally:
-                shutil.rmtree(folder)
+                empty(folder)
+                folder.rmdir()
                 self.lane.sweep()
             after = self.ticker.watch()
         ended = time.monotonic()

@@ -37,6 +37,7 @@ from gradekeeper.referee.errors import (
     Refused,
     Unjudgeable,
 )
+from gradekeeper.referee.folders import empty
 from gradekeeper.referee.job import Identity, Job, Layout, identify, parse_job
 from gradekeeper.referee.judgement import Judgement, judge_control, judge_silence, judge_time
 from gradekeeper.referee.lanes import KILL_SECONDS, Lane, Listener, Order
@@ -535,7 +536,7 @@ class _Grading:
                 if stretched is None:
                     stretched = judgement.stretch
                     taken += seconds * stretched
-                _empty(self._layout.lane / "app")
+                empty(self._layout.lane / "app")
                 continue
             if kind == report.BUILD_ERRORS:
                 raise _Built(build_ends.ERRORS)
@@ -672,20 +673,6 @@ def _copy_tree(source: Path, target: Path) -> None:
         for name in names:
             (below / name).write_bytes((Path(folder) / name).read_bytes())
             (below / name).chmod(0o644)
-
-
-def _empty(target: Path) -> None:
-    """Remove everything inside a folder that only the referee writes, however deep it is."""
-    folders = [os.fsencode(target)]
-    for folder in folders:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                else:
-                    os.unlink(entry.path)
-    for folder in reversed(folders[1:]):
-        os.rmdir(folder)
 
 
 def _read_all(descriptor: int, lane: Lane, seconds: float) -> bytes:
