@@ -27,6 +27,8 @@ Entry = list[Any]
 Transcript = list[Entry]
 
 _MAX_EXPONENT = 400
+_MEMBERS: Final = frozenset({"t", "c", "f", "v"})
+"""Of tagged values."""
 _NUMBER_OF_NAME: Final = re.compile("#[0-9]+")
 
 
@@ -176,11 +178,21 @@ def _ignored(entry: Entry, ignore: frozenset[str]) -> bool:
 
 
 def _normal(value: Any) -> Any:
-    """Copy with decimals normalised; integers and everything else as they are."""
+    """Copy with decimals normalised; integers and everything else as they are.
+
+    The components of a record are an object too: none keeps a name by which it would look like the
+    tag of a value, whatever follows.
+    """
     if type(value) is list:
         return [_normal(item) for item in value]
     if type(value) is dict:
-        if value.get("t") == "dec" and "f" not in value:
+        if "f" in value:
+            components = {
+                f"{name}." if name in _MEMBERS else name: _normal(item)
+                for name, item in value["f"].items()
+            }
+            return {"t": value["t"], "f": components}
+        if value.get("t") == "dec":
             parts = split_decimal(value["v"])
             if parts is not None:
                 coefficient, exponent = parts

@@ -264,3 +264,29 @@ def test_deep_maps_cost_their_depth_and_no_more():
     tokens = {A: "pay"}
     entries = [["obs", "m", inner]] * 40
     assert canonical(entries, tokens, MULTI) == canonical(entries, tokens, Rules())
+
+
+def record_of(**components):
+    return [["obs", "k", {"t": "Foo", "f": components}]]
+
+
+@pytest.mark.parametrize("tag", ["map", "dec", "int", "time", "enum", "opaque", "Bar"])
+@pytest.mark.parametrize("more", [{}, {"v": None}, {"v": "1.0"}, {"f": {"t": "map", "v": []}}])
+@pytest.mark.parametrize("multiset", [True, False])
+@pytest.mark.parametrize("tolerance", [{}, {"k": "0.01"}])
+def test_components_of_a_record_are_no_tags(tag, more, multiset, tolerance):
+    rules = Rules(multiset=multiset, tolerance=tolerance)
+    said = record_of(t=tag, **more)
+    right = canonical(said, {}, rules)
+    assert compare(lambda: said, {}, rules, [right]) is None
+    assert compare(lambda: record_of(t=tag, x="another", **more), {}, rules, [right]) is not None
+
+
+@pytest.mark.parametrize("name", ["t", "c", "v", "f", "receipt"])
+@pytest.mark.parametrize("multiset", [True, False])
+def test_a_token_is_named_in_every_component_of_a_record(name, multiset):
+    rules = Rules(multiset=multiset)
+    one, two = "tk_" + "1" * 16, "tk_" + "2" * 16
+    right = canonical(record_of(**{name: one}), {one: "refund"}, rules)
+    said = record_of(**{name: two})
+    assert compare(lambda: said, {two: "refund"}, rules, [right]) is None
