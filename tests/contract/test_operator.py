@@ -447,7 +447,9 @@ async def test_a_refused_pod_ends_unjudged_after_the_last_attempt(world: World) 
     assert job["status"]["verdict"] == {
         "decision": "Unjudged",
         "reason": "PodCreationRejected",
-        "message": "The API server refused the Pod or changed it, or another Pod occupies its name.",
+        "message": (
+            "The API server refused the Pod or changed it, or another Pod occupies its name."
+        ),
     }
 
 
