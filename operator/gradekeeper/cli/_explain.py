@@ -125,10 +125,13 @@ def explain_job(
         suite: its GradingSuite; None if it does not exist or cannot be read.
         events: those about the job, or why they cannot be read.
         verified: whether its signature was checked.
-    """
-    from gradekeeper.api.status import GradingJobStatus
 
-    status = GradingJobStatus.model_validate(job.get("status") or {})
+    Raises:
+        GradekeeperError: the job's status says what this version does not know.
+    """
+    from gradekeeper.client import job_status
+
+    status = job_status(job)
     waiting = _waiting_reason(status)
     happened = [
         _asked(job["spec"]),
@@ -306,13 +309,18 @@ def _left_a_result(status: GradingJobStatus) -> bool | None:
 
 def _suite(name: str, suite: Mapping[str, Any] | None) -> tuple[list[str], list[str]]:
     """What is known of a suite that is not Ready, and what to do about that."""
+    from pydantic import ValidationError
+
     from gradekeeper.api.reasons import SuiteReason
     from gradekeeper.api.status import GradingSuiteStatus
     from gradekeeper.cli._advice import SUITE_ADVICE
 
     if suite is None:
         return [f"The suite {name} does not exist here, or you may not read it."], []
-    status = GradingSuiteStatus.model_validate(suite.get("status") or {})
+    try:
+        status = GradingSuiteStatus.model_validate(suite.get("status") or {})
+    except ValidationError:
+        return [f"The status of the suite {name} says what this version does not know."], []
     unmet = [one for one in status.conditions if one.status != "True"]
     said = [
         f"The suite's {one.type} is {one.status} ({one.reason}): {one.message}" for one in unmet

@@ -84,15 +84,13 @@ def logs(
     standard output, what is known of its digest to standard error. Exit code: 1 if there is no log,
     or if it is not the one that was signed.
     """
-    from gradekeeper.api.status import GradingJobStatus
-
     keys = read_keys(key)
 
     async def main(client: GradingClient) -> tuple[Attempt, DetailLog, Check]:
-        from gradekeeper.client import ForbiddenError, NotFoundError
+        from gradekeeper.client import ForbiddenError, NotFoundError, job_status
 
         found = await client.read(job)
-        status = GradingJobStatus.model_validate(found.get("status") or {})
+        status = job_status(found)
         chosen = choose_attempt(job, status, attempt)
         verified = bool(keys) and status.attestation is not None
         if verified:

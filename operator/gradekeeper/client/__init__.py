@@ -16,7 +16,7 @@ It imports neither kopf nor anything of the operator.
 
 from gradekeeper.api.spec import Builtin, Untransportable
 from gradekeeper.client._backoff import Backoff
-from gradekeeper.client._client import GradingClient, Judgement, verify_job
+from gradekeeper.client._client import GradingClient, Judgement, job_status, verify_job
 from gradekeeper.client._connection import Connection, ServerSettings, load_settings
 from gradekeeper.client._pack import (
     MAX_ARCHIVE_BYTES,
@@ -78,6 +78,7 @@ __all__ = [
     "UnjudgedError",
     "Untransportable",
     "derive_nonce",
+    "job_status",
     "load_settings",
     "pack_directory",
     "verify_job",

@@ -40,6 +40,7 @@ from gradekeeper.client.errors import (
     ConfigurationError,
     ConflictError,
     ForbiddenError,
+    GradekeeperError,
     InvalidError,
     JobConflictError,
     JobLostError,
@@ -200,7 +201,7 @@ class GradingClient:
             suite_digest=suite_digest,
             adopted=adopted,
         )
-        return handle, _status(job).verdict is not None
+        return handle, job_status(job).verdict is not None
 
     def _must_be_ours(self, job: Manifest, spec: GradingJobSpec) -> None:
         name = f"{self.namespace}/{job['metadata']['name']}"
@@ -262,9 +263,13 @@ class GradingClient:
 
         Raises:
             NotFoundError: No such job.
+            GradekeeperError: Its spec says what this version does not know.
         """
         job = await self.read(name)
-        spec = GradingJobSpec.model_validate(job["spec"])
+        try:
+            spec = GradingJobSpec.model_validate(job.get("spec"))
+        except ValidationError as error:
+            raise _strange("spec", job, error) from error
         return JobHandle(
             namespace=self.namespace,
             name=name,
@@ -442,7 +447,7 @@ class GradingClient:
             job = news.jobs.get(handle.name)
             if job is not None and job["metadata"].get("uid") != handle.uid:
                 raise _lost(handle)
-            if job is not None and _status(job).verdict is not None:
+            if job is not None and job_status(job).verdict is not None:
                 return job
             if handle.name in news.gone:
                 # A watch may tell of an earlier job of the same name: ask.
@@ -463,7 +468,10 @@ class GradingClient:
             latest = await self._connection.request(
                 "GET", _path(handle), retry_for=_LAST_WORD_SECONDS
             )
-            if latest["metadata"].get("uid") == handle.uid and _status(latest).verdict is not None:
+            if (
+                latest["metadata"].get("uid") == handle.uid
+                and job_status(latest).verdict is not None
+            ):
                 return latest
             await self._delete(_path(handle), handle.uid, retry_for=_LAST_WORD_SECONDS)
         except NotFoundError:
@@ -480,7 +488,7 @@ class GradingClient:
         )
 
     async def _judge(self, handle: JobHandle, job: Manifest, *, keep: bool) -> Judgement:
-        status = _status(job)
+        status = job_status(job)
         shown = status.verdict
         if shown is None:
             raise AttestationError(f"The job {handle} has no verdict.", job=str(handle))
@@ -661,13 +669,28 @@ def _path(handle: JobHandle) -> str:
     return jobs_path(handle.namespace, handle.name)
 
 
-def _status(job: Manifest) -> GradingJobStatus:
-    return GradingJobStatus.model_validate(job.get("status") or {})
+def job_status(job: Mapping[str, Any]) -> GradingJobStatus:
+    """What a job's status says.
+
+    Raises:
+        GradekeeperError: It says what this version does not know, such as a newer reason.
+    """
+    try:
+        return GradingJobStatus.model_validate(job.get("status") or {})
+    except ValidationError as error:
+        raise _strange("status", job, error) from error
+
+
+def _strange(what: str, job: Mapping[str, Any], error: ValidationError) -> GradekeeperError:
+    return GradekeeperError(
+        f"The {what} of the job {job['metadata']['name']} cannot be read: {_first_sentence(error)}"
+        " Is the installation newer than this client?"
+    )
 
 
 def _waiting_for(job: Manifest | None) -> str:
     """The reason of the first condition that is not met, or of the last one that is."""
-    conditions = _status(job).conditions if job is not None else ()
+    conditions = job_status(job).conditions if job is not None else ()
     unmet = [condition.reason for condition in conditions if condition.status != "True"]
     met = [condition.reason for condition in conditions if condition.status == "True"]
     return next(iter(unmet or met[::-1]), "")
@@ -690,6 +713,6 @@ def _unjudged(handle: JobHandle, reason: str, message: str, *, attested: bool) -
 
 
 def _first_sentence(error: ValidationError) -> str:
-    first = error.errors()[0]
+    first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the job"
     return f"{where}: {first['msg']}."

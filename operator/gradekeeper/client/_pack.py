@@ -41,6 +41,12 @@ MAX_ENTRIES: Final = 100_000
 MAX_SEEN: Final = 4 * MAX_ENTRIES
 """Names, folders among them, that are looked at; a claim counts no more of them."""
 
+MAX_SEGMENTS: Final = 4 * MAX_SEEN
+"""Segments of all these names: each is a folder to open, and one deep path could cost hours."""
+
+MAX_CHARACTERS: Final = 32 * 1024 * 1024
+"""Characters of all these names and of what links say; a long path to many files is kept often."""
+
 
 @dataclass(frozen=True, slots=True)
 class PackedDirectory:
@@ -114,7 +120,8 @@ def pack_directory(
         if found.entries is None:
             raise _too_large(
                 found.claim(Reason.SUBMISSION_TOO_MANY_FILES),
-                f"it has {found.files} files, more than {MAX_ENTRIES} entries",
+                f"it has {found.files} files or more, and at most {MAX_ENTRIES} are packed, with at"
+                f" most {MAX_SEGMENTS} segments and {MAX_CHARACTERS} characters of names",
             )
         if found.bytes > MAX_UNPACKED_BYTES:
             raise _too_large(
@@ -150,7 +157,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    entries: list[_Entry] | None  # None: more than MAX_ENTRIES, counted but not kept
+    entries: list[_Entry] | None  # None: more than may be packed, counted but not kept
     files: int
     bytes: int
     left_out: list[str]
@@ -164,10 +171,16 @@ class _Found:
 def _scan(top: int, wanted: _Filter) -> _Found:
     entries: list[_Entry] = []
     left_out: list[str] = []
-    files = total = others = seen = 0
+    files = total = others = seen = segments = characters = 0
+
+    def within() -> bool:
+        return seen <= MAX_SEEN and segments <= MAX_SEGMENTS and characters <= MAX_CHARACTERS
+
     for name, item, folder in _walk(top):
         seen += 1
-        if seen > MAX_SEEN:
+        segments += 1 + name.count("/")
+        characters += len(name)
+        if not within():
             break
         info = item.stat(follow_symlinks=False)
         if stat.S_ISDIR(info.st_mode) or not wanted(name):
@@ -182,13 +195,13 @@ def _scan(top: int, wanted: _Filter) -> _Found:
             mode = 0o755 if info.st_mode & stat.S_IXUSR else 0o644
             entries.append(_Entry(name, tarfile.REGTYPE, mode, info.st_size, ""))
         elif stat.S_ISLNK(info.st_mode):
-            entries.append(
-                _Entry(name, tarfile.SYMTYPE, 0o777, 0, os.readlink(item.name, dir_fd=folder))
-            )
+            link = os.readlink(item.name, dir_fd=folder)
+            characters += len(link)
+            entries.append(_Entry(name, tarfile.SYMTYPE, 0o777, 0, link))
         else:
             left_out.append(name)
     entries.sort(key=lambda entry: os.fsencode(entry.name))
-    complete = files + others <= MAX_ENTRIES and seen <= MAX_SEEN
+    complete = files + others <= MAX_ENTRIES and within()
     return _Found(entries if complete else None, files, total, sorted(left_out))
 
 

@@ -23,6 +23,7 @@ from gradekeeper.client import (
     ConfigurationError,
     Connection,
     ForbiddenError,
+    GradekeeperError,
     GradingClient,
     InvalidError,
     JobConflictError,
@@ -602,6 +603,24 @@ async def test_find_takes_a_jobs_own_word(
 ) -> None:
     handle = await client.submit(request_)
     assert await client.find(handle.name) == dataclasses.replace(handle, adopted=True)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"verdict": {"decision": "Unjudged", "reason": "OfANewerOperator", "message": ""}},
+        {"conditions": [{"type": "Succeeded"}]},
+        {"attempts": "three"},
+        "no object",
+    ],
+)
+async def test_a_status_of_another_version_is_one_sentence(
+    client: GradingClient, api: FakeApi, request_: JobRequest, status: Any
+) -> None:
+    handle = await client.submit(request_)
+    api.set_status(JOBS, NS, handle.name, status)
+    with pytest.raises(GradekeeperError, match=r"status of the job .* cannot be read: "):
+        await client.wait(handle, patience=LONG)
 
 
 def test_an_unjudged_has_nothing_to_read_a_score_from() -> None:

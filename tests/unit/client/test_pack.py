@@ -150,6 +150,33 @@ def test_folders_without_end_are_not_walked_to_it(
     assert caught.value.claim.reason is Reason.SUBMISSION_TOO_MANY_FILES
 
 
+def test_a_path_without_end_is_not_walked_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pack, "MAX_SEGMENTS", 1_000)
+    (tmp_path / "/".join("a" * 100)).mkdir(parents=True)
+    with pytest.raises(TooLargeToSendError, match="segments") as caught:
+        pack_directory(tmp_path)
+    assert caught.value.claim.reason is Reason.SUBMISSION_TOO_MANY_FILES
+
+
+@pytest.mark.parametrize("kind", ["files in a long path", "links to long names"])
+def test_what_names_hold_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(pack, "MAX_CHARACTERS", 2_000)
+    if kind == "links to long names":
+        for number in range(10):
+            (tmp_path / str(number)).symlink_to("n" * 200)
+    else:
+        tree(tmp_path, {f"{'n' * 200}/{number}": b"" for number in range(10)})
+    with pytest.raises(TooLargeToSendError, match="2000 characters") as caught:
+        pack_directory(tmp_path)
+    assert caught.value.claim.reason is Reason.SUBMISSION_TOO_MANY_FILES
+    monkeypatch.setattr(pack, "MAX_CHARACTERS", 4_000)
+    assert len(members(pack_directory(tmp_path).archive)) == 10
+
+
 def test_names_of_any_bytes_survive(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xff\n")
     tree(tmp_path, {name: b"x", "ü" * 80 + ".java": b"y"})
