@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from gradekeeper import __version__
 from gradekeeper.cli import _cluster, _doctor, _explain, _grade, _keys, _logs, _verify
-from gradekeeper.cli._errors import CliError, ExitCode, escaped
+from gradekeeper.cli._errors import CliError, ExitCode, escaped, plain
 
 _SUITE: Final = "suite"
 _FURTHER: Final = "gradekeeper.commands"
@@ -64,6 +64,13 @@ class _Commands(TyperGroup):
             _fail(str(error), error.code)
         except typer.Abort:
             _fail("aborted", 1)
+        except UnicodeEncodeError:
+            # Files may have such names, and are opened by them; all else is text.
+            given = sys.argv[1:] if args is None else args
+            strange = [text for text in given if not _is_text(text)]
+            if not strange:
+                raise
+            _fail(f"The argument {plain(strange[0])!r} is not UTF-8.", ExitCode.USAGE)
         except Exception as error:
             # typer brings its own copy of click; every usage error there has these two.
             message, status = getattr(error, "format_message", None), getattr(error, "exit_code", 1)
@@ -93,6 +100,15 @@ def _load(entry: EntryPoint) -> typer.Typer:
         ) from error
     assert isinstance(found, typer.Typer), f"{entry.value} is no typer.Typer"
     return found
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument was UTF-8; Python keeps other bytes of it as halves of surrogates."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fail(message: str, code: int) -> None:

@@ -225,7 +225,9 @@ def verify_verdict(
         if expected is None:
             unchecked.append(f"The {name} was not compared: no expected one was given.")
             continue
-        if not hmac.compare_digest(value.encode(), expected.encode()):
+        # What is expected may come from a command line, which holds any bytes.
+        asked = expected.encode(errors="surrogatepass")
+        if not hmac.compare_digest(value.encode(), asked):
             raise VerificationFailed(
                 f"The verdict is about another {option.replace('_', ' ')}: the {name} is "
                 f"{_shown(value)}, expected was {_shown(expected)}."

@@ -436,3 +436,21 @@ def test_help_names_every_command(run: Run) -> None:
         "suite",
     ):
         assert f"\n  {command} " in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("explain", "job-\udcff"),
+        ("logs", "job-\udcff"),
+        ("explain", "one", "-n", "\udcff"),
+        ("submit", "builtin:null", "--suite", "s", "--nonce", "\udcff"),
+    ],
+)
+def test_an_argument_that_is_no_text_is_one_sentence(
+    run: Run, cluster: Cluster, arguments: tuple[str, ...]
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: The argument ")
+    assert result.stderr.endswith("is not UTF-8.\n")

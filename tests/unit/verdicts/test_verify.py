@@ -104,6 +104,10 @@ def test_what_is_not_expected_is_named_as_unchecked() -> None:
             "The verdict is about another nonce: the nonce is nonce-1, expected was nonce-2.",
         ),
         (
+            {"nonce": "nonce-1\udcff"},
+            "The verdict is about another nonce: the nonce is nonce-1, expected was nonce-1?.",
+        ),
+        (
             {"task": "one"},
             "The verdict is about another task: the task is (empty), expected was one.",
         ),
