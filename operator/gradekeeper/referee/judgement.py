@@ -137,7 +137,9 @@ def judge_budget(share: float, stretched: float, explained: bool) -> Judgement:
         stretched: how many times its time it had.
         explained: whether others explain that there was too little.
     """
-    unknown = explained or share * stretched < 1.0
+    # A node that counts as free when it is seen for the first time does so here, too: where looks
+    # at it have used up what could be given back, the budget was hardly longer than the suite's.
+    unknown = explained or (share < ENOUGH_SHARE and share * stretched < 1.0)
     return Judgement(excused=unknown, doubtful=unknown)
 
 

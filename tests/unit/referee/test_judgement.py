@@ -120,6 +120,11 @@ def test_a_doubtful_budget_is_the_submissions_unless_something_outside_explains_
     assert judge_budget(share, 1.5, explained) == expected
 
 
+@pytest.mark.parametrize(("share", "expected"), [(0.65, SCORED), (0.64, UNJUDGED)])
+def test_a_budget_that_could_not_be_extended_is_judged_like_one_seen_first(share, expected):
+    assert judge_budget(share, 1.0, False) == expected
+
+
 @pytest.mark.parametrize(
     ("finding", "share", "explained", "nodes"),
     [
